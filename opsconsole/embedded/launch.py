@@ -1,0 +1,185 @@
+"""What quickstart starts, in which environment, and in which order."""
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsconsole.embedded.home import Home
+from opsconsole.embedded.ports import Ports
+from opsconsole.embedded.processes import Service, StartFailed, how_it_ended, log_tail
+from opsconsole.embedded.signals import Waiter
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+MANAGE = (sys.executable, str(CHECKOUT / "manage.py"))
+FIRST_WEB_PORT = 8000
+PROGRESS_EVERY = 5.0
+EVERYWHERE = {"0.0.0.0", "::", "localhost", "127.0.0.1"}
+DEFAULT_HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where the demo listens."""
+
+    host: str
+    web_port: int
+    simulator_port: int
+
+    @classmethod
+    def choose(cls, ports: Ports, environment: Mapping[str, str]) -> "Addresses":
+        """Take HOST and PORT from the environment, else the port of last time, else the first free from 8000."""
+        host = environment.get("HOST") or DEFAULT_HOST
+        asked = environment.get("PORT")
+        web = ports.from_("web", int(asked or FIRST_WEB_PORT), host=host, keep=not asked)
+        return cls(host, web, ports.any("simulator"))
+
+    @property
+    def reachable_host(self) -> str:
+        """The host part under which this machine reaches the web server."""
+        return DEFAULT_HOST if self.host in EVERYWHERE else self.host
+
+    @property
+    def web(self) -> str:
+        """The address a person opens."""
+        return f"http://{self.reachable_host}:{self.web_port}"
+
+    @property
+    def simulator(self) -> str:
+        """The address of the simulated provider."""
+        return f"http://127.0.0.1:{self.simulator_port}"
+
+
+def environment(home: Home, addresses: Addresses, *, database: str, broker: str) -> dict[str, str]:
+    """Return the environment of every process of the demo. What the user set for host names is kept."""
+    inherited = dict(os.environ)
+    names = dict.fromkeys(["127.0.0.1", "localhost", addresses.host])
+    return inherited | {
+        "DATABASE_URL": database,
+        "CELERY_BROKER_URL": broker,
+        "SECRET_KEY": inherited.get("SECRET_KEY") or home.secret("secret_key"),
+        "DEBUG": "false",
+        "ALLOWED_HOSTS": inherited.get("ALLOWED_HOSTS") or ",".join(names),
+        "PUBLIC_URL": inherited.get("PUBLIC_URL") or addresses.web,
+        "OPSCONSOLE_MODE": "demo",
+        "OPSCONSOLE_HOME": str(home.path),
+        "OPSCONSOLE_READY_FILE": str(home.run / "worker.ready"),
+        "PROVIDER_TARGETS": f"bank-main={addresses.simulator},crm-main={addresses.simulator}",
+        "BANK_MAIN_TOKEN": home.secret("bank_main_token"),
+        "CRM_MAIN_TOKEN": home.secret("crm_main_token"),
+        "STATIC_ROOT": str(home.path / "static"),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def own_variables(whole: Mapping[str, str]) -> dict[str, str]:
+    """Return only what the demo added to the caller's environment."""
+    return {name: value for name, value in whole.items() if os.environ.get(name) != value}
+
+
+def application_services(home: Home, addresses: Addresses, env: Mapping[str, str]) -> list[Service]:
+    """Describe simulator, worker, sweep and web server, in the order in which they start; they stop in reverse."""
+    worker_pid, worker_ready = home.run / "worker.pid", home.run / "worker.ready"
+
+    def service(
+        name: str,
+        *command: str,
+        ready: Callable[[], bool],
+        stop: float,
+        pid: Path | None = None,
+        ready_file: Path | None = None,
+    ) -> Service:
+        return Service(
+            name=name,
+            command=(sys.executable, *command),
+            log=home.log / f"{name.replace(' ', '_')}.log",
+            ready=ready,
+            environment=env,
+            cwd=CHECKOUT,
+            stop_seconds=stop,
+            pid_file=pid,
+            ready_file=ready_file,
+        )
+
+    return [
+        service(
+            "simulator", "-m", "operations.providers.simulated", "--host", "127.0.0.1",
+            "--port", str(addresses.simulator_port), "--data", str(_simulator_data(home)),
+            "--worker-pid-file", str(worker_pid),
+            ready=lambda: answers("127.0.0.1", addresses.simulator_port, "/_health"), stop=5,
+        ),
+        service(
+            "worker", "-m", "celery", "-A", "opsconsole", "worker", "--pool", "threads", "--concurrency", "8",
+            "--without-gossip", "--without-mingle", "--loglevel", "WARNING",
+            ready=worker_ready.exists, stop=30, pid=worker_pid, ready_file=worker_ready,
+        ),
+        service("sweep", "manage.py", "sweep", ready=lambda: True, stop=10, pid=home.run / "sweep.pid"),
+        service(
+            "web server", "-m", "gunicorn", "opsconsole.wsgi:application", "--bind",
+            f"{addresses.host}:{addresses.web_port}", "--worker-class", "gthread", "--workers", "2", "--threads", "4",
+            "--graceful-timeout", "5", "--no-control-socket",
+            ready=lambda: answers(addresses.reachable_host, addresses.web_port, "/readyz"), stop=10,
+            pid=home.run / "web.pid",
+        ),
+    ]  # fmt: skip
+
+
+def answers(host: str, port: int, path: str) -> bool:
+    """Say whether a GET on this path answers 200."""
+    connection = http.client.HTTPConnection(host, port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def run_step(
+    name: str, command: tuple[str, ...], log: Path, env: Mapping[str, str], waiter: Waiter, say: Callable[[str], None]
+) -> str:
+    """Run one command to its end and return what it printed. Raises StartFailed with the end of its log."""
+    started = time.monotonic()
+    errors = log.with_suffix(".errors.log")
+    with log.open("wb") as out, errors.open("wb") as err:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=dict(env),
+            cwd=CHECKOUT,
+            start_new_session=True,
+        )
+        try:
+            _await_end(name, process, waiter, say)
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+    if process.returncode != 0:
+        tails = [log_tail(file) for file in (log, errors) if file.stat().st_size]
+        raise StartFailed("\n".join([f"{name} failed ({how_it_ended(process.returncode)}).", *tails]))
+    say(f"{name}: done in {time.monotonic() - started:.1f} s")
+    return log.read_text()
+
+
+def _await_end(name: str, process: subprocess.Popen[bytes], waiter: Waiter, say: Callable[[str], None]) -> None:
+    started = spoken = time.monotonic()
+    while process.poll() is None:
+        waiter.wait(0.5)
+        now = time.monotonic()
+        if now - spoken >= PROGRESS_EVERY:
+            spoken = now
+            say(f"{name}: {now - started:.0f} s so far")
+
+
+def _simulator_data(home: Home) -> Path:
+    folder = home.path / "simulator"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

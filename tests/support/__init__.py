@@ -1,0 +1,1 @@
+"""Things that tests start and talk to."""
