@@ -1,0 +1,5 @@
+"""Wiring: settings, addresses, the engine's loop, home and metrics."""
+
+from opsconsole.celery import app as celery_app
+
+__all__ = ["celery_app"]

@@ -1,0 +1,6 @@
+def console(get_response):
+    return get_response
+
+
+def console_context(request):
+    return {}
