@@ -45,7 +45,9 @@ class Simulator:
         self.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -161,6 +163,12 @@ class Simulator:
     def edit_payment(self, id: str, **changes: Any) -> Json:
         """Change a payment by hand: ``status``, ``hidden`` or any field."""
         return self.admin("PATCH", f"/_objects/payments/{quote(id, safe='')}", changes)
+
+    def wait_until_held(self, at_least: int = 1) -> None:
+        """Returns once that many requests are held."""
+        held = self.admin("GET", "/_health", query={"at_least": at_least, "wait": PATIENCE_SECONDS})["held"]
+        if held < at_least:
+            raise SimulatorError(f"waited for {at_least} held requests, saw {held}")
 
     def release(self, at_least: int = 1) -> int:
         """Let go of held requests, once that many are held; returns how many went."""

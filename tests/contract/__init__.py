@@ -1,0 +1,1 @@
+"""Contracts with the outside: the simulated provider, and every adapter against it."""
