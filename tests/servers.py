@@ -38,6 +38,7 @@ class Servers:
             postgres = Postgres.at(
                 self._folder / "postgres", port=ports.any("postgres"), log=self._folder / "postgres.log"
             )
+            self._guard.remove(postgres.data)
             postgres.prepare()
             self._supervisor.start(postgres.service())
             postgres.open_database()

@@ -40,7 +40,7 @@ class Account:
                 stderr=subprocess.DEVNULL,
                 **switch_to(self),
             )
-        except PermissionError:
+        except (PermissionError, FileNotFoundError):
             return False
         return done.returncode == 0
 
@@ -80,18 +80,31 @@ def account_for(folder: Path, environment: Mapping[str, str] = os.environ) -> Ac
 
 def reachable_programs(installed: Path, account: Account | None, version: str) -> Path:
     """Return a folder with PostgreSQL's programs that this user can run, copying it out of a private place if needed."""
-    if account is None or account.can_run(installed / "bin" / "postgres"):
+    if account is None or _usable(installed, account):
         return installed
-    copy = OUTSIDE / f"postgresql-{version}"
-    if not account.can_run(copy / "bin" / "postgres"):
-        _open(OUTSIDE)
-        fresh = OUTSIDE / f"postgresql-{version}.{os.getpid()}"
-        shutil.copytree(installed, fresh, symlinks=True, ignore=shutil.ignore_patterns("include"))
-        shutil.rmtree(copy, ignore_errors=True)
-        fresh.rename(copy)
-        for folder, _, _ in os.walk(copy):
-            Path(folder).chmod(0o755)
+    target = OUTSIDE / f"postgresql-{version}"
+    copy = target / installed.parent.name / installed.name
+    if not _usable(copy, account):
+        shutil.rmtree(target, ignore_errors=True)
+        _copy_with_libraries(installed, target)
     return copy
+
+
+def _usable(programs: Path, account: Account) -> bool:
+    return all(account.can_run(programs / "bin" / name) for name in ("postgres", "initdb"))
+
+
+def _copy_with_libraries(installed: Path, target: Path) -> None:
+    """Copy the programs, and beside them the libraries that wheels keep at a fixed relative place."""
+    package = installed.parent
+    wanted = (installed, package / ".dylibs", package.with_name(f"{package.name}.libs"))
+    for source in filter(Path.is_dir, wanted):
+        place = target / source.relative_to(package.parent)
+        shutil.copytree(source, place, symlinks=True, ignore=shutil.ignore_patterns("include"))
+    for path in (target.parent, target, *target.rglob("*")):
+        if not path.is_symlink():
+            mode = path.stat().st_mode
+            path.chmod(mode | (0o555 if mode & 0o100 else 0o444))
 
 
 def hand_over(folder: Path, account: Account) -> None:
@@ -100,8 +113,3 @@ def hand_over(folder: Path, account: Account) -> None:
         if path.lstat().st_uid != account.uid:
             os.chown(path, account.uid, account.gid, follow_symlinks=False)
     folder.chmod(0o700)
-
-
-def _open(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)

@@ -4,9 +4,13 @@ import fcntl
 import os
 import secrets
 import shlex
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+
+GUARD_SECONDS = 60.0
 
 
 class HomeProblem(Exception):
@@ -69,20 +73,42 @@ class Home:
         return target
 
     def lock(self) -> int:
-        """Hold the folder for this process and return the open lock; a second holder is refused by name."""
+        """Hold the folder for this process and return the open lock; a second holder is refused by name.
+
+        A holder that was killed leaves the lock to its guard until its servers have stopped; that is waited for.
+        """
         descriptor = os.open(self.run / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.read(descriptor, 32).decode().strip() or "unknown"
-            os.close(descriptor)
-            raise HomeProblem(
-                f"opsconsole already runs in {self.path} (process {holder}). Stop it first, or start a second one "
-                "with another folder: OPSCONSOLE_HOME=/some/folder make run"
-            ) from error
+        deadline = time.monotonic() + GUARD_SECONDS
+        while not _locked(descriptor):
+            holder = os.pread(descriptor, 32, 0).decode().strip()
+            if _runs(holder) or time.monotonic() > deadline:
+                os.close(descriptor)
+                raise HomeProblem(
+                    f"opsconsole already runs in {self.path} (process {holder}). Stop it first, or start a second "
+                    "one with another folder: OPSCONSOLE_HOME=/some/folder make run"
+                )
+            time.sleep(0.1)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         return descriptor
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _runs(holder: str) -> bool:
+    try:
+        os.kill(int(holder), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def kept_secret(path: Path) -> str:

@@ -70,6 +70,10 @@ class Postgres:
         if account is not None and not account.can_enter(folder):
             data = OUTSIDE / f"data-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
             data.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            pointer = folder / "data"
+            if not pointer.is_symlink():
+                # Shows a person, and `make clean`, where the data is.
+                pointer.symlink_to(data)
         installed, version = _installed(data)
         return cls(data, reachable_programs(installed, account, version), account, secret, log, port)
 
