@@ -30,6 +30,7 @@ class Servers:
         self._guard.remove(self._folder)
         self._supervisor = Supervisor(self._guard, print)
         self._stopped = False
+        self._owner = os.getpid()
 
     def start(self) -> None:
         """Start what the environment does not point to, and point it there."""
@@ -49,8 +50,8 @@ class Servers:
             os.environ["CELERY_BROKER_URL"] = broker.url
 
     def stop(self) -> None:
-        """Stop them and remove the folder; a second call does nothing."""
-        if not self._stopped:
+        """Stop them and remove the folder; a second call does nothing, nor does one in a forked child."""
+        if not self._stopped and os.getpid() == self._owner:
             self._stopped = True
             self._supervisor.stop()
             self._guard.close()

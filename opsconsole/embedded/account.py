@@ -61,7 +61,7 @@ def switch_to(account: Account | None) -> Switch:
 
 
 def account_for(folder: Path, environment: Mapping[str, str] = os.environ) -> Account | None:
-    """Return nobody to switch to for a plain user; for root, the person behind sudo, the folder's owner, or `nobody`."""
+    """Return None for a plain user; for root, the person behind sudo, the folder's owner, or the user `nobody`."""
     if os.geteuid() != 0:
         return None
     candidates: list[int] = [folder.stat().st_uid]
@@ -79,7 +79,7 @@ def account_for(folder: Path, environment: Mapping[str, str] = os.environ) -> Ac
 
 
 def reachable_programs(installed: Path, account: Account | None, version: str) -> Path:
-    """Return a folder with PostgreSQL's programs that this user can run, copying it out of a private place if needed."""
+    """Return PostgreSQL's folder such that this user can run it, copied out of a private place if need be."""
     if account is None or _usable(installed, account):
         return installed
     target = OUTSIDE / f"postgresql-{version}"

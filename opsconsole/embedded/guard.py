@@ -1,8 +1,9 @@
 """The last one out: stops every child when the process that started them is gone, even by SIGKILL.
 
 It runs as its own process, by path and with the standard library only, and listens on a pipe from its parent:
-`watch PID SIGNAL SECONDS`, `forget PID`, `remove FOLDER`. When the pipe ends it stops what is still watched, the
-youngest first, and removes the folders it was told to remove. It inherits the home's lock, so a new start waits for it.
+`watch PID SIGNAL SECONDS`, `forget PID`, `remove FOLDER`, `end`. Then, or when the pipe ends, it stops what is still
+watched, the youngest first, and removes the folders it was told to remove. It inherits the home's lock, so a new start
+waits for it.
 """
 
 import contextlib
@@ -44,6 +45,8 @@ class Guard:
 
     def close(self) -> None:
         """Let the guard do what is left, and wait for it."""
+        # Said in words too: a forked child of ours may still hold the pipe open.
+        self._tell("end")
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -92,6 +95,8 @@ def main() -> None:
             watched.pop(int(rest), None)
         elif verb == "remove":
             folders.append(rest)
+        elif verb == "end":
+            break
     for item in reversed(watched.values()):
         _stop(item)
     for folder in folders:

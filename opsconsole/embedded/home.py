@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-
 GUARD_SECONDS = 60.0
 
 
@@ -25,7 +24,7 @@ class Home:
 
     @classmethod
     def open(cls, path: Path) -> "Home":
-        """Create what is missing. Others may pass through the folder (the database may run as another user), not list it."""
+        """Create what is missing. Others may pass through, as the database may run as another user, but not list it."""
         home = cls(path.absolute())
         try:
             if not home.path.exists():

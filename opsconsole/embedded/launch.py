@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsconsole.embedded.home import Home
@@ -81,51 +81,58 @@ def own_variables(whole: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in whole.items() if os.environ.get(name) != value}
 
 
-def application_services(home: Home, addresses: Addresses, env: Mapping[str, str]) -> list[Service]:
-    """Describe simulator, worker, sweep and web server, in the order in which they start; they stop in reverse."""
-    worker_pid, worker_ready = home.run / "worker.pid", home.run / "worker.ready"
+@dataclass(frozen=True)
+class Application:
+    """The processes of opsconsole itself, each with its log and, where others need it, its process id in a file."""
 
-    def service(
-        name: str,
-        *command: str,
-        ready: Callable[[], bool],
-        stop: float,
-        pid: Path | None = None,
-        ready_file: Path | None = None,
-    ) -> Service:
+    home: Home
+    addresses: Addresses
+    env: Mapping[str, str]
+
+    def services(self) -> list[Service]:
+        """Describe them in the order in which they start; they stop in reverse."""
+        return [self._simulator(), self._worker(), self._sweep(), self._web_server()]
+
+    def _simulator(self) -> Service:
+        data = self.home.path / "simulator"
+        data.mkdir(mode=0o700, exist_ok=True)
+        port = self.addresses.simulator_port
+        command = ["-m", "operations.providers.simulated", "--host", "127.0.0.1", "--port", str(port)]
+        command += ["--data", str(data), "--worker-pid-file", str(self.home.run / "worker.pid")]
+        return self._service("simulator", command, lambda: answers("127.0.0.1", port, "/_health"), 5)
+
+    def _worker(self) -> Service:
+        ready = self.home.run / "worker.ready"
+        command = ["-m", "celery", "-A", "opsconsole", "worker", "--pool", "threads", "--concurrency", "8"]
+        command += ["--without-gossip", "--without-mingle", "--loglevel", "WARNING"]
+        # A call under way may take its whole time-out, and its result is worth waiting for.
+        service = self._service("worker", command, ready.exists, 35)
+        return replace(service, pid_file=self.home.run / "worker.pid", ready_file=ready)
+
+    def _sweep(self) -> Service:
+        service = self._service("sweep", ["manage.py", "sweep"], lambda: True, 10)
+        return replace(service, pid_file=self.home.run / "sweep.pid")
+
+    def _web_server(self) -> Service:
+        where = self.addresses
+        command = ["-m", "gunicorn", "opsconsole.wsgi:application", "--bind", f"{where.host}:{where.web_port}"]
+        command += ["--worker-class", "gthread", "--workers", "2", "--threads", "4"]
+        command += ["--graceful-timeout", "5", "--no-control-socket"]
+        service = self._service(
+            "web server", command, lambda: answers(where.reachable_host, where.web_port, "/readyz"), 10
+        )
+        return replace(service, pid_file=self.home.run / "web.pid")
+
+    def _service(self, name: str, arguments: list[str], ready: Callable[[], bool], stop_seconds: float) -> Service:
         return Service(
             name=name,
-            command=(sys.executable, *command),
-            log=home.log / f"{name.replace(' ', '_')}.log",
+            command=[sys.executable, *arguments],
+            log=self.home.log / f"{name.replace(' ', '_')}.log",
             ready=ready,
-            environment=env,
+            environment=self.env,
             cwd=CHECKOUT,
-            stop_seconds=stop,
-            pid_file=pid,
-            ready_file=ready_file,
+            stop_seconds=stop_seconds,
         )
-
-    return [
-        service(
-            "simulator", "-m", "operations.providers.simulated", "--host", "127.0.0.1",
-            "--port", str(addresses.simulator_port), "--data", str(_simulator_data(home)),
-            "--worker-pid-file", str(worker_pid),
-            ready=lambda: answers("127.0.0.1", addresses.simulator_port, "/_health"), stop=5,
-        ),
-        service(
-            "worker", "-m", "celery", "-A", "opsconsole", "worker", "--pool", "threads", "--concurrency", "8",
-            "--without-gossip", "--without-mingle", "--loglevel", "WARNING",
-            ready=worker_ready.exists, stop=30, pid=worker_pid, ready_file=worker_ready,
-        ),
-        service("sweep", "manage.py", "sweep", ready=lambda: True, stop=10, pid=home.run / "sweep.pid"),
-        service(
-            "web server", "-m", "gunicorn", "opsconsole.wsgi:application", "--bind",
-            f"{addresses.host}:{addresses.web_port}", "--worker-class", "gthread", "--workers", "2", "--threads", "4",
-            "--graceful-timeout", "5", "--no-control-socket",
-            ready=lambda: answers(addresses.reachable_host, addresses.web_port, "/readyz"), stop=10,
-            pid=home.run / "web.pid",
-        ),
-    ]  # fmt: skip
 
 
 def answers(host: str, port: int, path: str) -> bool:
@@ -177,9 +184,3 @@ def _await_end(name: str, process: subprocess.Popen[bytes], waiter: Waiter, say:
         if now - spoken >= PROGRESS_EVERY:
             spoken = now
             say(f"{name}: {now - started:.0f} s so far")
-
-
-def _simulator_data(home: Home) -> Path:
-    folder = home.path / "simulator"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder

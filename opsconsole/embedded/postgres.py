@@ -18,7 +18,14 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from opsconsole.embedded.account import OUTSIDE, Account, account_for, hand_over, reachable_programs, switch_to
+from opsconsole.embedded.account import (
+    OUTSIDE,
+    Account,
+    account_for,
+    hand_over,
+    reachable_programs,
+    switch_to,
+)
 from opsconsole.embedded.home import kept_secret, write_private
 from opsconsole.embedded.processes import Service
 

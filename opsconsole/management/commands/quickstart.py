@@ -70,7 +70,7 @@ class Command(BaseCommand):
         manage("Styles and scripts", "collectstatic", "--noinput")
         demo = _last_json(manage("Demo data", "demo_data", "--json"))
         began = time.monotonic()
-        supervisor.start(*launch.application_services(home, addresses, env))
+        supervisor.start(*launch.Application(home, addresses, env).services())
         self._say(f"Simulator, worker, sweep and web server: all answer after {time.monotonic() - began:.1f} s")
         self._explain(addresses, demo, kept, home, time.monotonic() - started)
 
