@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,12 +28,11 @@ SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
 
 
 @pytest.fixture
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that another user may pass through, as a checkout is."""
-    made = tmp_path_factory.mktemp("home")
-    for part in (made, made.parent, made.parent.parent):
-        part.chmod(0o711)
-    return made
+def folder() -> Iterator[Path]:
+    """A folder that another user may pass through, as a checkout is; pytest closes its own at each start of a run."""
+    with tempfile.TemporaryDirectory(prefix="opsconsole-tests-") as made:
+        Path(made).chmod(0o711)
+        yield Path(made)
 
 
 @pytest.fixture
