@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 MANAGE = (sys.executable, str(CHECKOUT / "manage.py"))
 FIRST_WEB_PORT = 8000
 PROGRESS_EVERY = 5.0
-EVERYWHERE = {"0.0.0.0", "::", "localhost", "127.0.0.1"}
+EVERYWHERE = {"0.0.0.0", "::", "localhost", "127.0.0.1"}  # noqa: S104  compared with, not bound
 DEFAULT_HOST = "127.0.0.1"
 
 
@@ -154,7 +154,7 @@ def run_step(
     started = time.monotonic()
     errors = log.with_suffix(".errors.log")
     with log.open("wb") as out, errors.open("wb") as err:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603  our own program, no shell
             command,
             stdin=subprocess.DEVNULL,
             stdout=out,
