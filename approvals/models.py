@@ -68,7 +68,9 @@ class Decision(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["round", "person"], name="decision_once_per_person"),
-            models.CheckConstraint(condition=models.Q(verdict__in=["approve", "reject"]), name="decision_verdict_known"),
+            models.CheckConstraint(
+                condition=models.Q(verdict__in=["approve", "reject"]), name="decision_verdict_known"
+            ),
             models.CheckConstraint(
                 condition=~models.Q(verdict="reject") | ~models.Q(reason=""), name="decision_reject_says_why"
             ),

@@ -32,6 +32,7 @@ class Case(models.Model):
         MANUAL = "manual", "A person acts at the provider"
         INTEGRITY = "integrity", "The stored bytes do not fit the approval"
         VERSION_CONFLICT = "version_conflict", "The record changed meanwhile"
+        CONFIGURATION = "configuration", "The connection is not set up right"
         CONTRADICTION = "contradiction", "The provider contradicts what is on record"
 
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="cases")

@@ -69,6 +69,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ["DEBUG"] = "false"
     os.environ["OPSCONSOLE_MODE"] = "test"
+    os.environ["PROVIDER_CONTRACT_DIRS"] = str(Path(__file__).parent / "contracts")
     servers = Servers()
     _running.append(servers)
     atexit.register(servers.stop)

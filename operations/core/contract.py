@@ -153,9 +153,7 @@ class Contract(Strict):
     version: int
     provider: str
     action: str
-    effect: Literal[
-        "create", "versioned_update", "unversioned_update", "delete", "send", "transfer", "state_change"
-    ]
+    effect: Literal["create", "versioned_update", "unversioned_update", "delete", "send", "transfer", "state_change"]
     summary: str
     request: Request
     object: ProviderObject

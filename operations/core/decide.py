@@ -75,6 +75,8 @@ def decide(facts: Facts, now: datetime) -> Command:
                 return Rest("A person is looking into it.")
             return Investigate("It is under investigation and nobody has been asked.", "disputed")
         case State.SUCCEEDED | State.FAILED | State.CANCELLED:
+            if facts.follow_up:
+                return Investigate("It is finished, and what the provider said needs a person.", facts.follow_up)
             return Rest("It is finished.")
         case _:
             assert_never(facts.state)
@@ -84,6 +86,10 @@ def _before_a_call(facts: Facts, now: datetime) -> Command:
     """In this order: are the bytes intact, is the ground unmoved, is it approved, may it be sent."""
     if facts.computed_hash != facts.stored_hash:
         return _investigate(facts, "The stored bytes no longer have the hash they were prepared with.", "integrity")
+    if facts.says_it_is_there:
+        return _investigate(
+            facts, "The provider says it is there, although it was believed not to be.", "contradiction"
+        )
     if facts.policy_version != facts.policy_in_force:
         return Withdraw("The policy it was prepared under is no longer in force.", "policy_moved")
     if not facts.binding_intact:
@@ -119,6 +125,8 @@ def _during_a_call(facts: Facts, now: datetime) -> Command:
 
 def _in_doubt(facts: Facts, now: datetime) -> Command:
     """Keeps reading even while a case is open; a case only means that a person is looking as well."""
+    if facts.follow_up:
+        return Investigate("What the provider said needs a person.", facts.follow_up)
     over = facts.deadline_at is not None and now >= facts.deadline_at
     if not facts.can_look_up:
         return _investigate(facts, "The provider cannot be asked whether it happened.", "unknown")

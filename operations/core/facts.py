@@ -52,3 +52,5 @@ class Facts:
     look_up_budget: int = 0
     absence_proved: bool = False  # enough agreeing reads say it is not there, under the contract's rule
     case_open: bool = False
+    says_it_is_there: bool = False  # evidence of an object although a call would be allowed (a late answer)
+    follow_up: str = ""  # the kind of case that the reason of this state calls for and nobody has opened yet

@@ -8,11 +8,14 @@ that is not the vendor's shape. A look-up that fails says nothing either, and is
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from operations.core.contract import MISSING, Contract, LookUpWay, Match, ProviderObject, dig
 from operations.core.intent import Json
 from operations.core.render import Expected
+
+# "Ask again over there": by HTTP's own rules the resource was not acted on. 302 and 303 can follow an effect.
+REDIRECTS: Final = (301, 307, 308)
 
 
 class Phase(StrEnum):
@@ -82,6 +85,12 @@ def judge(contract: Contract, wanted: Expected, answer: Answer) -> Finding:
             return _judge_object(contract.object, wanted, answer.body, fresh=True)
         verdict = Verdict.REFUSED if rule.means == "refused" else Verdict.SAYS_NOTHING
         return Finding(verdict=verdict, reason=rule.reason, words=rule.words or _default_words(rule.means))
+    if answer.status in REDIRECTS:
+        return Finding(
+            verdict=Verdict.REFUSED,
+            reason="redirected",
+            words="The address of this connection only points elsewhere, so nothing was carried out there.",
+        )
     return Finding(
         verdict=Verdict.SAYS_NOTHING,
         reason="unlisted_answer",
@@ -105,9 +114,7 @@ def judge_look_up(contract: Contract, way: LookUpWay, wanted: Expected, answer: 
     return _judge_list(contract, way, wanted, answer, found if isinstance(found, list) else [])
 
 
-def _judge_list(
-    contract: Contract, way: LookUpWay, wanted: Expected, answer: Answer, found: list[object]
-) -> Finding:
+def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: Answer, found: list[object]) -> Finding:
     if any(dig(item, name) is MISSING for item in found for name in (contract.object.id, *wanted.ours)):
         return _unreadable("A listed object lacks the fields that would tell whose it is.", answer)
     ours = [item for item in found if all(dig(item, name) == value for name, value in wanted.ours.items())]

@@ -75,9 +75,7 @@ def expected(contract: Contract, values: dict[str, Json]) -> Expected:
     return Expected(
         ours={name: fill(template, values) for name, template in contract.object.ours.items()},
         equal={
-            name: value
-            for name, value in _fill_object(contract.object.equal, values).items()
-            if value is not MISSING
+            name: value for name, value in _fill_object(contract.object.equal, values).items() if value is not MISSING
         },
         base_version=fill(version.base, values) if version else None,
     )

@@ -34,7 +34,9 @@ class Operation(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(state__in=[s.value for s in State]), name="operation_state_known"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[s.value for s in State]), name="operation_state_known"
+            ),
             models.CheckConstraint(
                 condition=models.Q(last_event__in=["", *(e.value for e in Event)]), name="operation_event_known"
             ),
@@ -58,9 +60,7 @@ class Operation(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["next_step_at"], name="operation_due", condition=models.Q(next_step_at__isnull=False)
-            ),
+            models.Index(fields=["next_step_at"], name="operation_due", condition=models.Q(next_step_at__isnull=False)),
             models.Index(fields=["tenant", "state", "-intent"], name="operation_by_state"),
         ]
 

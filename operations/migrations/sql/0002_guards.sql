@@ -161,7 +161,6 @@ BEGIN
         RAISE EXCEPTION 'operation %: the first send is a fact', OLD.intent_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'operation_first_sent_once';
     END IF;
-    NEW.changed_at := clock_timestamp();
     IF NEW.state = OLD.state THEN
         IF (NEW.last_event, NEW.claim_token, NEW.lease_until, NEW.fact_id, NEW.attempts_made, NEW.reason)
            IS DISTINCT FROM
@@ -169,8 +168,10 @@ BEGIN
             RAISE EXCEPTION 'operation %: only a change of state may set these', OLD.intent_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'operation_moves_with_state';
         END IF;
+        NEW.changed_at := OLD.changed_at;
         RETURN NEW;
     END IF;
+    NEW.changed_at := clock_timestamp();
     IF NOT EXISTS (
         SELECT FROM opsconsole_transitions() t
         WHERE t.from_state = OLD.state AND t.event = NEW.last_event AND t.to_state = NEW.state
@@ -187,6 +188,14 @@ BEGIN
         IF NEW.claim_token IS NOT DISTINCT FROM OLD.claim_token OR NEW.attempts_made <> OLD.attempts_made + 1 THEN
             RAISE EXCEPTION 'operation %: a claim needs a new token and the next number', OLD.intent_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'claim_is_new';
+        END IF;
+        -- Whatever anybody learned since: if something says it may be there, only a person's word opens the way.
+        IF OLD.last_event <> 'settled_may_retry' AND EXISTS (
+            SELECT FROM operations_evidence e WHERE e.operation_id = NEW.intent_id
+              AND e.verdict IN ('happened', 'accepted', 'several', 'different')
+        ) THEN
+            RAISE EXCEPTION 'operation %: evidence says that it may be there already', NEW.intent_id
+                USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'claim_against_evidence';
         END IF;
         PERFORM opsconsole_guard_claim(NEW);
     ELSIF NEW.state = 'not_started' THEN

@@ -1,0 +1,71 @@
+"""Contract files (TOML) become contracts. A contract that contradicts itself is refused, with the field's name."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from operations.core.contract import Contract
+from operations.core.intent import canonical, sha256_of
+
+_adapter = TypeAdapter(Contract)
+
+
+class BadContract(ValueError):
+    """The file cannot be used; the message names the file, the field and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedContract:
+    """A contract and the digest that goes into every intent prepared under it."""
+
+    contract: Contract
+    digest: str
+
+
+def load(path: Path) -> LoadedContract:
+    """Read one file; raises `BadContract`."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadContract(f"{path.name}: {error}") from None
+    return from_data(data, name=path.name)
+
+
+def from_data(data: Mapping[str, Any], *, name: str) -> LoadedContract:
+    """Validate the parsed content of a contract file."""
+    try:
+        contract = _adapter.validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise BadContract(f"{name}: {where}: {first['msg']}") from None
+    for problem in _problems(contract):
+        raise BadContract(f"{name}: {problem}")
+    return LoadedContract(contract, sha256_of(canonical(dict(data))))
+
+
+def _problems(contract: Contract) -> list[str]:
+    problems = []
+    for index, rule in enumerate(contract.outcomes):
+        if rule.means == "refused" and not rule.when.body:
+            problems.append(f"outcomes.{index}: a refusal needs the vendor's own error shape in `when.body`.")
+        if not rule.when.status:
+            problems.append(f"outcomes.{index}: a rule needs the statuses it is about.")
+    if not any(rule.means == "accepted" for rule in contract.outcomes):
+        problems.append("outcomes: no rule says how acceptance looks.")
+    if contract.look_ups and not (contract.object.ours or contract.object.version):
+        problems.append("object.ours: a look-up needs a field that tells our object from others.")
+    for index, way in enumerate(contract.look_ups):
+        if way.proves_absence and way.consistency != "immediate":
+            problems.append(f"look_ups.{index}: a read that may lag cannot prove absence.")
+        if way.way == "search" and way.proves_absence:
+            problems.append(f"look_ups.{index}: search is never proof.")
+    if contract.absence.trusted and not any(way.proves_absence for way in contract.look_ups):
+        problems.append("absence.trusted: no look-up way proves absence.")
+    if contract.dedupe.carrier in ("header", "body_field") and not contract.dedupe.name:
+        problems.append("dedupe.name: the carrier needs a name.")
+    return problems

@@ -1,0 +1,1 @@
+"""Any JSON-over-HTTP provider, from a contract file alone."""

@@ -1,0 +1,27 @@
+"""What all three steps share."""
+
+from django.db import IntegrityError, connection
+
+from operations.core.contract import Contract
+from operations.core.outcomes import Answer
+
+
+class InsideTransaction(RuntimeError):
+    """A rollback around the call would erase the memory of a real payment (case P14)."""
+
+
+def refuse_inside_transaction() -> None:
+    """Raise `InsideTransaction` when the caller holds a transaction open."""
+    if connection.in_atomic_block:
+        raise InsideTransaction("An outside call must not be made inside a database transaction.")
+
+
+def constraint_of(error: IntegrityError) -> str:
+    """The name of the database rule that refused, for logs."""
+    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+    return str(name or "a guard of the database refused")
+
+
+def request_id_of(contract: Contract, answer: Answer) -> str:
+    """The provider's own id of this request, where the contract says which header carries it."""
+    return answer.headers.get(contract.request_id_header.lower(), "")[:200] if contract.request_id_header else ""

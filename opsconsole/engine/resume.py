@@ -1,0 +1,174 @@
+"""resume: gather, decide, do one thing. Everything that rings the bell ends up here, and nothing else acts.
+
+In this order, because `decide` asks in this order: approval and hash and policy, finished?, look up, only then call.
+Called twice, late or never it changes nothing but the time: what must happen once is claimed in the database.
+"""
+
+import logging
+import uuid
+from typing import assert_never
+
+from django.db import transaction
+
+from approvals.models import ApprovalRound
+from approvals.services import close_round, open_round
+from operations.core.decide import AskApproval, Call, Command, Investigate, LookUp, Rest, Withdraw, decide
+from operations.core.states import State
+from operations.models.evidence import Source
+from operations.providers.connections import NotConfigured, reader_for
+from operations.services import execute
+from operations.services.transition import schedule
+from operations.services.withdraw import NotWithdrawable, withdraw
+from opsconsole.engine.gather import Gathered, gather
+from reconciliation.models import Case
+from reconciliation.services.cases import open_case
+from reconciliation.services.look_up import NothingToLookUp, look_up
+
+logger = logging.getLogger(__name__)
+SOON, LATER = 1.0, 60.0  # seconds
+
+
+def resume(operation_id: str, *, worker: str) -> Command | None:
+    """Do the one next thing about this operation; returns what was decided, None for an unknown id."""
+    gathered = gather(operation_id)
+    if gathered is None:
+        return None
+    command = decide(gathered.facts, gathered.now)
+    match command:
+        case Rest():
+            _rest(gathered, command)
+        case AskApproval():
+            open_round(operation_id=operation_id)
+        case Withdraw():
+            _withdraw(gathered, command)
+        case Call():
+            _call(gathered, worker)
+        case LookUp():
+            _look_up(gathered, worker)
+        case Investigate():
+            _investigate(gathered, command, worker)
+        case _:
+            assert_never(command)
+    return command
+
+
+def settled(command: Command | None) -> bool:
+    """Whether there is nothing more to do about it right now."""
+    return command is None or isinstance(command, Rest)
+
+
+def _rest(gathered: Gathered, command: Rest) -> None:
+    """Write down when to look again; nothing due may stay due, or the sweep would ring for it for ever."""
+    waits_for = {State.NOT_STARTED: "approver"}.get(gathered.facts.state, "")
+    if gathered.facts.case_open:
+        waits_for = "operator"
+    if command.until is None and not waits_for and gathered.facts.next_look_at is None:
+        return
+    seconds = None if command.until is None else max((command.until - gathered.now).total_seconds(), 0.0)
+    schedule(operation_id=gathered.operation_id, expected=gathered.facts.state, next_step=seconds, waits_for=waits_for)
+
+
+@transaction.atomic
+def _withdraw(gathered: Gathered, command: Withdraw) -> None:
+    try:
+        withdraw(
+            operation_id=gathered.operation_id,
+            tenant_id=gathered.tenant_id,
+            actor="engine",
+            source=Source.ENGINE,
+            reason=command.reason,
+            words=command.why,
+        )
+    except NotWithdrawable:
+        transaction.set_rollback(True)
+        return
+    expired = command.reason == "approval_expired"
+    close_round(
+        operation_id=gathered.operation_id,
+        status=ApprovalRound.Status.EXPIRED if expired else ApprovalRound.Status.WITHDRAWN,
+    )
+
+
+def _call(gathered: Gathered, worker: str) -> None:
+    try:
+        claim = execute.claim(operation_id=gathered.operation_id, worker=worker)
+    except execute.ClaimRefused as refused:
+        logger.warning("%s was not claimed: %s", gathered.operation_id, refused)
+        _not_claimed(gathered, refused, worker)
+        return
+    if claim is None:
+        return
+    answer = execute.call(claim)
+    execute.record(claim, answer)
+
+
+def _not_claimed(gathered: Gathered, refused: execute.ClaimRefused, worker: str) -> None:
+    """Nothing was sent. A guard may have moved meanwhile; what a person must put right becomes a case."""
+    kind = {"integrity": Case.Kind.INTEGRITY, "not_configured": Case.Kind.CONFIGURATION}.get(refused.reason)
+    if kind is not None:
+        open_case(
+            operation_id=gathered.operation_id,
+            tenant_id=gathered.tenant_id,
+            kind=kind,
+            why=str(refused),
+            actor=worker,
+        )
+    schedule(
+        operation_id=gathered.operation_id,
+        expected=State.NOT_STARTED,
+        next_step=LATER if kind else SOON,
+        waits_for="operator" if kind else "",
+    )
+
+
+def _look_up(gathered: Gathered, worker: str) -> None:
+    contract = gathered.contract
+    assert contract is not None, "decide looks up only where the contract has a way"
+    if gathered.facts.state is State.IN_PROGRESS and not _lose(gathered, worker):
+        return
+    try:
+        reader = reader_for(
+            name=gathered.connection_name,
+            credential_reference=gathered.credential_reference,
+            contract=contract,
+        )
+        look_up(operation_id=gathered.operation_id, reader=reader, contract=contract, asked_by=worker)
+    except NotConfigured as error:
+        _put_in_front_of_a_person(gathered, Case.Kind.CONFIGURATION, str(error), worker)
+        schedule(
+            operation_id=gathered.operation_id,
+            expected=gathered.facts.state,
+            next_step=LATER,
+            waits_for="operator",
+        )
+    except NothingToLookUp:
+        logger.info("%s moved before it was looked up.", gathered.operation_id)
+
+
+def _lose(gathered: Gathered, worker: str) -> bool:
+    assert isinstance(gathered.claim_token, uuid.UUID) and gathered.contract is not None
+    return execute.lose(
+        operation_id=gathered.operation_id, token=gathered.claim_token, actor=worker, contract=gathered.contract
+    )
+
+
+@transaction.atomic
+def _investigate(gathered: Gathered, command: Investigate, worker: str) -> None:
+    """Open the case and say that a person is awaited. What can still be looked up stays scheduled."""
+    if gathered.facts.state is State.IN_PROGRESS and gathered.contract is not None:
+        _lose(gathered, worker)
+        return
+    _put_in_front_of_a_person(gathered, Case.Kind(command.kind), command.why, worker)
+    keeps_looking = gathered.facts.state in (State.UNKNOWN, State.PENDING) and gathered.facts.can_look_up
+    last = gathered.contract.schedule.delays[-1] if gathered.contract else LATER
+    soon = command.kind in ("integrity", "configuration")
+    schedule(
+        operation_id=gathered.operation_id,
+        expected=gathered.facts.state,
+        next_step=(0 if soon else last) if keeps_looking else None,
+        waits_for="operator",
+    )
+
+
+def _put_in_front_of_a_person(gathered: Gathered, kind: Case.Kind, why: str, worker: str) -> None:
+    open_case(operation_id=gathered.operation_id, tenant_id=gathered.tenant_id, kind=kind, why=why, actor=worker)

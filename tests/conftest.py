@@ -1,0 +1,58 @@
+"""Shared set-up. Tests commit for real: what is proved about crashes and races cannot hide in a rolled-back transaction."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.support.simulator import Simulator
+from tests.support.tenant import World, make_world
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """Connections of one test process are kept for the whole run."""
+
+
+@pytest.fixture
+def database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The real database with real commits; emptied before the test, with the guards off only for that."""
+    with django_db_blocker.unblock():
+        empty_tables()
+        yield
+        connection.close()
+
+
+def empty_tables() -> None:
+    """Truncate everything but the migrations. Owners may switch their own triggers off; the product never does."""
+    with connection.cursor() as cursor:
+        tables = [t for t in connection.introspection.table_names(cursor) if t != "django_migrations"]
+        guarded = [t for t in tables if t.partition("_")[0] in ("operations", "approvals", "reconciliation")]
+        for table in guarded:
+            cursor.execute(f'ALTER TABLE "{table}" DISABLE TRIGGER USER')
+        cursor.execute("TRUNCATE " + ", ".join(f'"{table}"' for table in tables) + " RESTART IDENTITY")
+        for table in guarded:
+            cursor.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
+
+
+@pytest.fixture
+def world(database: None) -> World:
+    return make_world()
+
+
+@pytest.fixture(scope="session")
+def shared_simulator() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def simulator(shared_simulator: Simulator, monkeypatch: pytest.MonkeyPatch) -> Simulator:
+    """The provider: its own process, with its own log and ledger, connected as bank-main and crm-main."""
+    shared_simulator.reset()
+    targets = {"bank-main": shared_simulator.url, "crm-main": shared_simulator.url}
+    monkeypatch.setattr(settings, "PROVIDER_TARGETS", targets)
+    monkeypatch.setenv("BANK_MAIN_TOKEN", "test-token")
+    return shared_simulator
