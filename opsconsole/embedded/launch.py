@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsconsole.embedded.home import Home
-from opsconsole.embedded.ports import Ports
+from opsconsole.embedded.ports import NoFreePort, Ports
 from opsconsole.embedded.processes import Service, StartFailed, how_it_ended, log_tail
 from opsconsole.embedded.signals import Waiter
 
@@ -35,6 +35,8 @@ class Addresses:
         """Take HOST and PORT from the environment, else the port of last time, else the first free from 8000."""
         host = environment.get("HOST") or DEFAULT_HOST
         asked = environment.get("PORT")
+        if asked and not (asked.isdecimal() and 0 < int(asked) < 65536):
+            raise NoFreePort(f"PORT is {asked!r}, which is no port number")
         web = ports.from_("web", int(asked or FIRST_WEB_PORT), host=host, keep=not asked)
         return cls(host, web, ports.any("simulator"))
 
