@@ -21,7 +21,7 @@ class Guard:
     """The parent's end of the pipe."""
 
     def __init__(self, inherit: tuple[int, ...] = ()) -> None:
-        self._process = subprocess.Popen(  # noqa: S603  our own program, no shell
+        self._process = subprocess.Popen(
             [sys.executable, "-I", __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -156,7 +156,7 @@ def run_step(
     started = time.monotonic()
     errors = log.with_suffix(".errors.log")
     with log.open("wb") as out, errors.open("wb") as err:
-        process = subprocess.Popen(  # noqa: S603  our own program, no shell
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=out,

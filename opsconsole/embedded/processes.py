@@ -100,7 +100,7 @@ class Supervisor:
             if stale is not None:
                 stale.unlink(missing_ok=True)
         with service.log.open("ab") as log:
-            process = subprocess.Popen(  # noqa: S603  our own program, no shell
+            process = subprocess.Popen(
                 list(service.command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
