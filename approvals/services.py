@@ -116,9 +116,8 @@ def decide(
             bell.ring(operation_id)
             return answered
     except IntegrityError:
-        raise MayNotDecide(
-            "Somebody or the clock was quicker. Open the page again to see how it stands.", late=True
-        ) from None
+        sentence = "Somebody or the clock was quicker. Open the page again to see how it stands."
+        raise MayNotDecide(sentence, late=True) from None
     except NotWithdrawable:
         raise MayNotDecide("It is no longer waiting, so it cannot be rejected.", late=True) from None
 

@@ -12,7 +12,7 @@ import regex
 
 from operations.actions import ACTIONS
 from operations.actions.base import Fact, Segment
-from operations.core.intent import canonical, sha256_of, short_code
+from operations.core.intent import Json, canonical, sha256_of, short_code
 from operations.models import Intent
 
 # Default_Ignorable_Code_Point misses the braille blank; the other classes are controls, formats, private, unassigned.
@@ -57,7 +57,7 @@ def display_of(intent: Intent) -> Display:
         Fact(label=fact.label, value=visible(fact.value), field=fact.field, mono=fact.mono, note=fact.note)
         for fact in [*action.facts(payload), *_bound_to(document)]
     ]
-    shown = {
+    shown: dict[str, Json] = {
         "template": action.template_version,
         "sentence": [asdict(part) for part in sentence],
         "facts": [asdict(fact) for fact in facts],

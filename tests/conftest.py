@@ -1,4 +1,4 @@
-"""Shared set-up. Tests commit for real: what is proved about crashes and races cannot hide in a rolled-back transaction."""
+"""Shared set-up. Tests commit for real: a proof about crashes and races cannot hide in a rolled-back transaction."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an action is: a strict schema, the words a person reads, and the key by which two intents mean one business act."""
+"""What an action is: a strict schema, the words a person reads, and the key of the business act it stands for."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -7,13 +7,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 # One line of printable text without spaces at the ends: names, references, ids.
-Line = Annotated[
-    str,
-    StringConstraints(
-        min_length=1, max_length=140, pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
-    ),
-]
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
+ONE_LINE = r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$"
+Line = Annotated[str, StringConstraints(min_length=1, max_length=140, pattern=ONE_LINE)]
+IDENTIFIER = r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$"
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=IDENTIFIER)]
 
 
 class Payload(BaseModel):

@@ -1,4 +1,4 @@
-"""One account at one provider. Its secret and its address are deployment settings; here is only what they are called."""
+"""One account at one provider. Its secret and its address are deployment settings; here are only their names."""
 
 from django.db import models
 from django.db.models.functions import Now

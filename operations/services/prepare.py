@@ -27,6 +27,21 @@ from operations.services.withdraw import NotWithdrawable, withdraw
 
 SCHEMA = "opsconsole.intent.v1"
 
+INSERT_INTENT = """
+INSERT INTO operations_intent (
+    operation_id, tenant_id, agent_id, connection_id, policy_id, action, canonical, payload_hash,
+    policy_version, contract, contract_digest, target, data_version, client_reference, content_hash,
+    idempotency_key, business_key, replaces_id, separate_effect, rationale, amount_minor, currency,
+    counterparty, business_reference
+) VALUES (
+    %(operation_id)s, %(tenant_id)s, %(agent_id)s, %(connection_id)s, %(policy_id)s, %(action)s,
+    %(canonical)s, %(payload_hash)s, %(policy_version)s, %(contract)s, %(contract_digest)s,
+    %(target)s, %(data_version)s, %(client_reference)s, %(content_hash)s, %(idempotency_key)s,
+    %(business_key)s, %(replaces_id)s, %(separate_effect)s, %(rationale)s, %(amount_minor)s,
+    %(currency)s, %(counterparty)s, %(business_reference)s
+) ON CONFLICT (tenant_id, agent_id, client_reference) DO NOTHING
+"""
+
 
 class PrepareRefused(Exception):
     """Nothing was stored. `code` is stable, `field` a dotted path into the request."""
@@ -231,7 +246,7 @@ def _insert(
 ) -> bool:
     """Insert the intent unless its client reference is taken; concurrent equals wait for each other here."""
     columns = ground.action.columns(ground.payload)
-    row = {
+    row: dict[str, Any] = {
         "operation_id": operation_id,
         "tenant_id": preparer.tenant_id,
         "agent_id": preparer.agent_id,
@@ -258,12 +273,9 @@ def _insert(
         "business_reference": columns.business_reference,
     }
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO operations_intent ({', '.join(row)}) VALUES ({', '.join(['%s'] * len(row))}) "
-            "ON CONFLICT (tenant_id, agent_id, client_reference) DO NOTHING",
-            list(row.values()),
-        )
-        return cursor.rowcount == 1
+        cursor.execute(INSERT_INTENT, row)
+        inserted: bool = cursor.rowcount == 1
+    return inserted
 
 
 def _begin(operation_id: str, preparer: Preparer, wish: Wish, ground: _Ground) -> None:

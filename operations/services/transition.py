@@ -87,7 +87,8 @@ def transition(
                 "token": token,
             },
         )
-        return cursor.rowcount == 1
+        changed: bool = cursor.rowcount == 1
+    return changed
 
 
 def claim_row(*, operation_id: str, worker: str, token: uuid.UUID, lease: float) -> ClaimedRow | None:
@@ -117,4 +118,5 @@ def schedule(*, operation_id: str, expected: State, next_step: float | None, wai
             SCHEDULE,
             {"id": operation_id, "expected": expected.value, "next_step": next_step, "waits_for": waits_for},
         )
-        return cursor.rowcount == 1
+        changed: bool = cursor.rowcount == 1
+    return changed

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +75,6 @@ class SettingsStore:
     def _keep(self, settings: Settings) -> Settings:
         draft = self._path.with_suffix(".new")
         draft.write_text(json.dumps(dataclasses.asdict(settings)))
-        os.replace(draft, self._path)
+        draft.replace(self._path)
         self._now = settings
         return settings
