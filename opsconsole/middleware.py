@@ -1,6 +1,51 @@
-def console(get_response):
-    return get_response
+"""Who asks, and for whom: every page but the open few needs a person, their tenant and their roles of this moment."""
+
+from collections.abc import Callable
+from typing import cast
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from operations.models import Membership, Role, User
+from operations.requests import ConsoleRequest
+from opsconsole.console import console_context
+
+__all__ = ["console", "console_context"]
+
+OPEN = ("/accounts/", "/api/v1/", "/webhooks/", "/static/")
+OPEN_PAGES = frozenset({"/healthz", "/readyz", "/metrics", "/favicon.ico"})
+CHOSEN = "tenant"  # the session's key for the tenant a person of several chose last
+
+type Answer = Callable[[HttpRequest], HttpResponse]
 
 
-def console_context(request):
-    return {}
+def console(get_response: Answer) -> Answer:
+    """Give each request `tenant` and `roles`, read now, so that a right taken away is gone with the next click."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.path in OPEN_PAGES or request.path.startswith(OPEN):
+            return get_response(request)
+        person = request.user
+        if not isinstance(person, User):
+            return _to_sign_in(request)
+        memberships = _memberships(person)
+        if not memberships:
+            return render(request, "opsconsole/no_tenant.html", status=403)
+        tenants = {membership.tenant_id: membership.tenant for membership in memberships}
+        tenant = tenants.get(request.session.get(CHOSEN, 0)) or next(iter(tenants.values()))
+        roles = frozenset(Role(item.role) for item in memberships if item.tenant_id == tenant.pk)
+        asked = cast(ConsoleRequest, request)
+        asked.tenant, asked.roles, asked.tenants = tenant, roles, list(tenants.values())
+        return get_response(asked)
+
+    return answer
+
+
+def _memberships(person: User) -> list[Membership]:
+    return list(Membership.objects.filter(user=person).select_related("tenant").order_by("tenant__name", "tenant_id"))
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    """To the sign-in page and back; a POST comes back to its page by GET, so nothing is sent twice or unseen."""
+    return redirect_to_login(request.get_full_path() if request.method in ("GET", "HEAD") else request.path)

@@ -1,3 +1,27 @@
+"""Every address of this site. Each floor brings its own list."""
+
+from allauth.account import views as account
 from django.urls import include, path
 
-urlpatterns = [path("accounts/", include("allauth.account.urls"))]
+from opsconsole import views
+
+accounts = [
+    path("login/", account.login, name="account_login"),
+    path("logout/", account.logout, name="account_logout"),
+    path("inactive/", account.account_inactive, name="account_inactive"),
+    path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
+    path("password/change/", account.password_change, name="account_change_password"),
+    # Names the sign-in library looks up; the pages do not exist here.
+    path("signup/", views.not_here, name="account_signup"),
+    path("email/", views.not_here, name="account_email"),
+    path("password/reset/", views.not_here, name="account_reset_password"),
+    path("password/set/", views.not_here, name="account_set_password"),
+]
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("tenant/", views.choose_tenant, name="tenant"),
+    path("accounts/", include(accounts)),
+    path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+]

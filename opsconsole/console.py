@@ -1,0 +1,69 @@
+"""What the head of every page shows: whose console this is, who is here, where work waits."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+
+from approvals.queries import count_waiting_for
+from operations.requests import ConsoleRequest
+from operations.times import clock_for
+from reconciliation.models import Case
+
+MANY = 99  # beyond this a number in a menu says "99+" and costs no more to count
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One entry of the menu."""
+
+    label: str
+    url: str
+    count: str = ""
+    current: bool = False
+
+
+def console_context(request: HttpRequest) -> dict[str, Any]:
+    """The header's data for every template; only `demo` and `signed_in` for somebody who has no tenant here yet."""
+    demo = settings.MODE == "demo"
+    if not hasattr(request, "tenant"):
+        return {"console": {"demo": demo, "signed_in": False}}
+    asked = cast(ConsoleRequest, request)
+    return {
+        "console": {
+            "demo": demo,
+            "signed_in": True,
+            "tenant_name": asked.tenant.name,
+            "person_name": asked.user.name,
+            "roles": ", ".join(sorted(role.label for role in asked.roles)),
+            "utc_offset": clock_for(asked.user).offset,
+            "nav": _menu(asked),
+        }
+    }
+
+
+def _menu(request: ConsoleRequest) -> list[Entry]:
+    decisions = count_waiting_for(tenant_id=request.tenant.pk, person=request.user, roles=request.roles, limit=MANY + 1)
+    entries = [
+        _entry(request, "Needs your decision", "decisions", decisions),
+        _entry(request, "Investigations", "cases", _open_cases(request.tenant.pk)),
+        _entry(request, "Operations", "operations"),
+    ]
+    if len(request.tenants) > 1:
+        entries.append(_entry(request, "Change organisation", "tenant"))
+    return [entry for entry in entries if entry is not None]
+
+
+def _entry(request: HttpRequest, label: str, name: str, count: int = 0) -> Entry | None:
+    try:
+        url = reverse(name)
+    except NoReverseMatch:
+        return None
+    words = f"{MANY}+" if count > MANY else str(count or "")
+    return Entry(label=label, url=url, count=words, current=request.path.startswith(url))
+
+
+def _open_cases(tenant_id: int) -> int:
+    return Case.objects.filter(tenant_id=tenant_id, closed_at__isnull=True)[: MANY + 1].count()
