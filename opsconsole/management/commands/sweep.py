@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError, close_old_connections
 
+from opsconsole.checks import refuse_unsafe
 from opsconsole.engine.drain import drain, due
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--once", action="store_true", help="carry on what is due now, in this process, and stop")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        refuse_unsafe()
         if options["once"]:
             self.stdout.write(f"{drain()} operations carried on")
             return
