@@ -145,7 +145,14 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5}
+# Ringing at a dead broker gives up at once, and at a silent one after two seconds: somebody waits for the page.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 2,
+    "socket_timeout": 2,
+    "max_retries": 0,
+    "interval_start": 0,
+    "interval_step": 0,
+}
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_DB_REUSE_MAX = 10_000  # without it every task would open a new PostgreSQL connection
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
