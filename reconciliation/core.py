@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from operations.core.contract import Absence, Contract, Schedule
+from operations.core.contract import Absence, Contract, LookUpWay, Schedule
 from operations.core.outcomes import Finding, Verdict
-from operations.core.states import Event, State
+from operations.core.states import FINAL, Event, State
 
 EVENTS = {
     Verdict.HAPPENED: Event.FOUND,
@@ -14,6 +14,19 @@ EVENTS = {
     Verdict.DIFFERENT: Event.CONTRADICTED,
 }
 COUNTS_AS_AN_ANSWER = frozenset(Verdict) - {Verdict.UNREADABLE}
+SHOWS_SOMETHING = frozenset({Verdict.HAPPENED, Verdict.ACCEPTED, Verdict.SEVERAL, Verdict.DIFFERENT})
+CONTRADICTS = {
+    State.NOT_STARTED: SHOWS_SOMETHING,
+    State.SUCCEEDED: frozenset({Verdict.REFUSED, Verdict.SEVERAL, Verdict.DIFFERENT}),
+    State.FAILED: SHOWS_SOMETHING,
+    State.CANCELLED: SHOWS_SOMETHING,
+}
+FRESH = timedelta(minutes=5)
+
+NOT_AN_OPERATOR = "You are not an operator here."
+SAY_HOW = "Say how you know; an auditor will read it."
+NAME_WHAT = "Name what backs it: a statement line, a ticket, a mail."
+GIVE_REFERENCE = "Give the provider's reference of what happened."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,3 +107,82 @@ def next_delay(
 def _planned(schedule: Schedule, made: int) -> int:
     """After the first look-up the second delay holds, and the last one repeats."""
     return schedule.delays[min(made + 1, len(schedule.delays) - 1)]
+
+
+def contradicts(state: State, verdict: str, *, creates_object: bool) -> bool:
+    """Whether this evidence speaks against what is on record.
+
+    A record that many may change, such as a deal, moves on after us: other values there say nothing about our change.
+    """
+    if verdict == Verdict.DIFFERENT and not creates_object and state in FINAL:
+        return False
+    return verdict in CONTRADICTS.get(state, ())
+
+
+def ways_to_ask(contract: Contract, external_id: str) -> tuple[LookUpWay, ...]:
+    """The contract's ways that can be used now: by id only once the provider's id is known."""
+    return tuple(way for way in contract.look_ups if way.way != "by_id" or external_id)
+
+
+def refusal_to_look_up(
+    *, state: State, attempts: int, ways: int, lease_until: datetime | None, now: datetime, operator: bool
+) -> str:
+    """Why asking the provider makes no sense now; "" when it may be asked. Finished operations may be asked about too."""
+    if not operator:
+        return NOT_AN_OPERATOR
+    if attempts == 0:
+        return "Nothing was sent, so there is nothing to ask about."
+    if ways == 0:
+        return "The provider offers no way to ask about this."
+    if state is State.IN_PROGRESS and lease_until is not None and now < lease_until:
+        return f"A worker is making the call. Ask again after {lease_until:%H:%M:%S} UTC."
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """What a person's word is measured against. `shown` is the newest verdict that says anything; "" for none."""
+
+    state: State
+    case_kind: str  # of the open case; "" before there is one
+    overdue: bool  # the time in which the provider should have decided is over
+    attempts: int
+    can_be_asked: bool
+    asked_at: datetime | None  # the newest look-up since the last attempt
+    shown: str
+    sent_by_us: bool  # not a connection where a person acts at the provider
+    refusal_by_key: str  # why the same key would not protect from a second effect
+
+
+def refusal_to_note(standing: Standing) -> str:
+    """Why it cannot just be noted: a doubt needs an answer."""
+    return "" if standing.state in FINAL else "This one is still open, so it needs an answer."
+
+
+def refusal_to_settle(standing: Standing, now: datetime) -> str:
+    """Why nobody can say now what happened."""
+    if standing.state in FINAL:
+        return "What is on record is final; it can only be noted."
+    if standing.state is State.IN_PROGRESS:
+        return "A worker is making the call. Look it up first."
+    if standing.state is State.PENDING and not (standing.overdue or standing.case_kind):
+        return "The provider accepted it and still has time to decide."
+    if standing.state is State.NOT_STARTED and not standing.case_kind:
+        return "It is not in doubt: nothing of it is under way."
+    if standing.can_be_asked and (standing.asked_at is None or standing.asked_at < now - FRESH):
+        return "Look it up first: there is no look-up from the last five minutes."
+    return ""
+
+
+def refusal_to_allow_another(standing: Standing, now: datetime) -> str:
+    """Why nobody can say now that it may be sent again."""
+    refusal = refusal_to_settle(standing, now)
+    if refusal:
+        return refusal
+    if standing.case_kind == "integrity":
+        return "Not while what is stored and what was approved, or sent, do not fit."
+    if not standing.sent_by_us:
+        return "We do not send this ourselves; a person does it at the provider."
+    if standing.shown in SHOWS_SOMETHING:
+        return "Not while the provider shows something of it."
+    return standing.refusal_by_key

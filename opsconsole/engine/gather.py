@@ -13,6 +13,7 @@ from operations.core.states import State
 from operations.providers.connections import NotConfigured, target_of
 from operations.providers.contract_files import LoadedContract
 from operations.providers.registry import NoContract, contract_for
+from reconciliation.core import contradicts
 
 QUERY = """
 SELECT o.state, o.tenant_id, o.last_event, o.reason, o.attempts_made, o.claim_token, o.first_sent_at, o.lease_until,
@@ -31,8 +32,8 @@ SELECT o.state, o.tenant_id, o.last_event, o.reason, o.attempts_made, o.claim_to
         WHERE e.operation_id = o.intent_id AND a.number = o.attempts_made AND e.source = 'look_up'
           AND e.verdict = 'absent' AND e.asked_at >= a.absence_credible_at),
        EXISTS (SELECT FROM reconciliation_case k WHERE k.operation_id = o.intent_id AND k.closed_at IS NULL),
-       ARRAY(SELECT k.kind || ' ' || extract(epoch FROM k.opened_at) FROM reconciliation_case k
-             WHERE k.operation_id = o.intent_id)::text[],
+       ARRAY(SELECT k.kind || ' ' || extract(epoch FROM greatest(k.opened_at, k.closed_at))
+             FROM reconciliation_case k WHERE k.operation_id = o.intent_id)::text[],
        (SELECT array_agg(e.verdict || ' ' || extract(epoch FROM e.recorded_at)) FROM operations_evidence e
         WHERE e.operation_id = o.intent_id AND e.verdict IN ('happened', 'accepted', 'refused', 'several', 'different')
           AND e.recorded_at > o.changed_at),
@@ -52,12 +53,6 @@ FOLLOW_UPS = {
     "redirected": "configuration",
     "credential_refused": "configuration",
     "key_used_with_other_body": "integrity",
-}
-CONTRADICTS = {
-    State.NOT_STARTED: {"happened", "accepted", "several", "different"},
-    State.SUCCEEDED: {"refused", "several", "different"},
-    State.FAILED: {"happened", "accepted", "several", "different"},
-    State.CANCELLED: {"happened", "accepted", "several", "different"},
 }
 
 
@@ -90,6 +85,7 @@ def gather(operation_id: str) -> Gathered | None:
     loaded = _contract(provider, action)
     contract = loaded.contract if loaded else None
     refusal = refusal_to_send_again(contract, first_sent_at, now) if contract else "There is no contract any more."
+    makes_object = contract is None or contract.creates_object
     facts = Facts(
         state=State(state),
         stored_hash=stored_hash,
@@ -116,8 +112,8 @@ def gather(operation_id: str) -> Gathered | None:
         case_open=case_open,
         says_it_is_there=state == State.NOT_STARTED
         and last_event != "settled_may_retry"
-        and _contradiction(State(state), learned, []) != "",
-        follow_up=_follow_up(State(state), reason, cases, learned),
+        and _contradiction(State(state), learned, [], makes_object) != "",
+        follow_up=_follow_up(State(state), reason, cases, learned, makes_object),
     )
     return Gathered(
         operation_id=operation_id,
@@ -165,19 +161,19 @@ def _approval(status: str | None, expires_at: datetime | None, now: datetime) ->
     return Approval(status)
 
 
-def _follow_up(state: State, reason: str, cases: list[str], learned: list[str] | None) -> str:
+def _follow_up(state: State, reason: str, cases: list[str], learned: list[str] | None, makes_object: bool) -> str:
     kinds = {case.split()[0] for case in cases}
     wanted = FOLLOW_UPS.get(reason, "")
     if wanted and wanted not in kinds:
         return wanted
     if state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
-        return _contradiction(state, learned, cases)
+        return _contradiction(state, learned, cases, makes_object)
     return ""
 
 
-def _contradiction(state: State, learned: list[str] | None, cases: list[str]) -> str:
+def _contradiction(state: State, learned: list[str] | None, cases: list[str], makes_object: bool) -> str:
     """ "contradiction" when something learned since the last move says otherwise and no case was opened for it yet."""
-    against = CONTRADICTS.get(state, set())
-    times = [float(entry.split()[1]) for entry in learned or [] if entry.split()[0] in against]
+    said = [entry.split() for entry in learned or []]
+    times = [float(at) for verdict, at in said if contradicts(state, verdict, creates_object=makes_object)]
     answered = [float(case.split()[1]) for case in cases if case.split()[0] == "contradiction"]
     return "contradiction" if times and max(times) > max(answered, default=0.0) else ""

@@ -23,9 +23,18 @@ from operations.providers.ports import Limits, Reader
 from operations.services import evidence, journal
 from operations.services.transition import schedule
 from operations.services.transition import transition as move
-from reconciliation.core import COUNTS_AS_AN_ANSWER, Asked, LastAttempt, conclude, next_delay, weigh
+from reconciliation.core import (
+    COUNTS_AS_AN_ANSWER,
+    Asked,
+    LastAttempt,
+    conclude,
+    contradicts,
+    next_delay,
+    ways_to_ask,
+    weigh,
+)
 from reconciliation.models import Case, LookUp
-from reconciliation.services.cases import close_cases
+from reconciliation.services.cases import close_cases, open_case
 
 SITUATION = """
 SELECT o.state, o.tenant_id, o.first_sent_at, o.claim_token, o.external_id, i.canonical, i.idempotency_key,
@@ -71,9 +80,9 @@ def look_up(*, operation_id: str, reader: Reader, contract: Contract, asked_by: 
     finding: Finding | None = None
     for way in contract.look_ups:
         situation = _situation(operation_id)
-        if situation.state in (State.IN_PROGRESS, State.NOT_STARTED) or situation.attempt is None:
+        if situation.state is State.IN_PROGRESS or situation.attempt is None:
             raise NothingToLookUp("Nothing can be found out by asking the provider now.")
-        if way.way == "by_id" and not situation.external_id:
+        if way not in ways_to_ask(contract, situation.external_id):
             continue
         finding = _ask(situation, way, reader, contract, asked_by)
         if finding.verdict not in (Verdict.SAYS_NOTHING, Verdict.UNREADABLE):
@@ -166,9 +175,23 @@ def _write_down(
     _move(situation, contract, finding, fact, asked_by)
 
 
-def _move(situation: Situation, contract: Contract, finding: Finding, fact: int, asked_by: str) -> None:
-    if situation.state in FINAL:
+def _compare(situation: Situation, contract: Contract, finding: Finding, asked_by: str) -> None:
+    """What is on record stands, and before a call nothing moves either; what speaks against it is put before a person."""
+    if contradicts(situation.state, finding.verdict, creates_object=contract.creates_object):
+        open_case(
+            operation_id=situation.operation_id,
+            tenant_id=situation.tenant_id,
+            kind=Case.Kind.CONTRADICTION,
+            why=f"What is on record stands, and the provider says otherwise. {finding.words}",
+            actor=asked_by,
+        )
+    if situation.state is State.NOT_STARTED:
         schedule(operation_id=situation.operation_id, expected=situation.state, next_step=0)
+
+
+def _move(situation: Situation, contract: Contract, finding: Finding, fact: int, asked_by: str) -> None:
+    if situation.state in FINAL or situation.state is State.NOT_STARTED:
+        _compare(situation, contract, finding, asked_by)
         return
     if situation.state is State.DISPUTED:
         return

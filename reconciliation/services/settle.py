@@ -1,23 +1,28 @@
 """settle: a person says what happened, with a reason and a reference. Their word is recorded, and stays."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from operations import bell
-from operations.core.contract import Contract, refusal_to_send_again
+from operations.core.contract import Contract
 from operations.core.outcomes import Finding, Verdict
-from operations.core.states import FINAL, Event, State
-from operations.models import Operation, User
+from operations.core.states import Event, State
+from operations.models import Evidence, Operation, User
 from operations.models.evidence import Source
-from operations.models.tenant import Membership, Role
 from operations.services import evidence, journal
 from operations.services.transition import transition as move
-from reconciliation.models import Case, LookUp, Resolution
-from reconciliation.services.cases import close_cases
+from reconciliation.core import GIVE_REFERENCE, NAME_WHAT, NOT_AN_OPERATOR, SAY_HOW
+from reconciliation.models import Case, Resolution
+from reconciliation.services.cases import case_of, close_cases, may_operate
+from reconciliation.services.standing import Stands, refusal_of_verdict, standing_of
 
-FRESH = timedelta(minutes=5)
+EVENTS = {
+    Resolution.Verdict.HAPPENED: Event.SETTLED_HAPPENED,
+    Resolution.Verdict.DID_NOT_HAPPEN: Event.SETTLED_DID_NOT,
+    Resolution.Verdict.MAY_RETRY: Event.SETTLED_MAY_RETRY,
+}
+FIRST_DISPUTED = (State.NOT_STARTED, State.PENDING)
 
 
 class MayNotSettle(Exception):
@@ -38,102 +43,123 @@ class Word:
     external_id: str = ""
 
 
-def settle(*, case_id: int, tenant_id: int, person: User, word: Word, contract: Contract | None) -> Resolution:
-    """Record the word, move the operation accordingly and close its cases. Raises `MayNotSettle`."""
+def settle(
+    *,
+    operation_id: str,
+    tenant_id: int,
+    person: User,
+    word: Word,
+    contract: Contract | None,
+    case_id: int | None = None,
+    seen: int | None = None,
+) -> Resolution:
+    """Record the word, move the operation accordingly and close its cases. Raises `MayNotSettle`.
+
+    `case_id` and `seen` are what the person's page showed: its case, and how much was on record (`Stands.said`). If
+    somebody answered or something was found since, the word is not taken.
+    """
     try:
         with transaction.atomic():
-            return _settle(case_id, tenant_id, person, word, contract)
-    except IntegrityError:
-        sentence = "This cannot be recorded: the reference belongs to another operation, or somebody was quicker."
-        raise MayNotSettle(sentence, field="external_id", late=True) from None
+            return _settle(operation_id, tenant_id, person, word, contract, case_id, seen)
+    except IntegrityError as error:
+        rule = getattr(getattr(error.__cause__, "diag", None), "constraint_name", "")
+        if rule == "operation_one_object":
+            sentence = "This reference belongs to another operation already."
+            raise MayNotSettle(sentence, field="external_id") from None
+        raise MayNotSettle("Somebody was quicker. Open the page again to see how it stands.", late=True) from None
 
 
-def _settle(case_id: int, tenant_id: int, person: User, word: Word, contract: Contract | None) -> Resolution:
-    case = Case.objects.select_for_update(of=("self",)).filter(pk=case_id, tenant_id=tenant_id).first()
-    if case is None:
-        raise MayNotSettle("There is no such case here.")
-    operation = Operation.objects.select_for_update(of=("self",)).get(pk=case.operation_id)
-    sentence, field = refusal_to_settle(case, operation, person, word, contract)
-    if sentence:
-        raise MayNotSettle(sentence, field=field, late=case.closed_at is not None)
+def _settle(
+    operation_id: str,
+    tenant_id: int,
+    person: User,
+    word: Word,
+    contract: Contract | None,
+    case_id: int | None,
+    seen: int | None,
+) -> Resolution:
+    operation = (
+        Operation.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("connection")
+        .filter(pk=operation_id, tenant_id=tenant_id)
+        .first()
+    )
+    if operation is None:
+        raise MayNotSettle("There is no such operation here.")
+    if not may_operate(tenant_id, person):
+        raise MayNotSettle(NOT_AN_OPERATOR)
+    case = Case.objects.filter(pk=case_id, operation=operation).first() if case_id else None
+    stands = standing_of(operation, contract, case_kind=case.kind if case else "")
+    overtaken = _overtaken(operation, case, stands, seen)
+    if overtaken:
+        raise MayNotSettle(overtaken, late=True)
+    case = case or case_of(operation, actor=f"{person.name} (operator)")
+    stands = standing_of(operation, contract, case_kind=case.kind if case else "")
+    sentence, field = refusal_to_settle(word, stands)
+    if sentence or case is None:
+        raise MayNotSettle(sentence or "There is nothing to resolve here.", field=field)
+    return _carry_out(operation, case, person, word)
+
+
+def _overtaken(operation: Operation, case: Case | None, stands: Stands, seen: int | None) -> str:
+    """Why the page this word comes from is out of date; "" when it is not."""
+    closed = case is not None and case.closed_at is not None
+    if not closed and seen in (None, stands.said):
+        return ""
+    by_a_person = Evidence.objects.filter(operation=operation, pk=stands.newest or 0, source=Source.OPERATOR).exists()
+    last = Resolution.objects.filter(operation=operation).select_related("by").order_by("-pk").first()
+    if last is not None and (closed or by_a_person):
+        said = Resolution.Verdict(last.verdict).label
+        return f"{last.by.name} has already resolved this: {said}. Your word was not recorded."
+    if case is not None and closed:
+        return f"This case is closed: {case.closed_because} Your word was not recorded."
+    return "Something new was found since you opened this page. Look at it before you decide."
+
+
+def refusal_to_settle(word: Word, stands: Stands) -> tuple[str, str]:
+    """Why this word is not taken, and the field it is about; ("", "") when it is."""
+    if not word.reason.strip():
+        return SAY_HOW, "reason"
+    if not word.evidence_reference.strip():
+        return NAME_WHAT, "evidence_reference"
+    if word.verdict is Resolution.Verdict.HAPPENED and not word.external_id.strip():
+        return GIVE_REFERENCE, "external_id"
+    sentence = refusal_of_verdict(word.verdict, stands)
+    return sentence, "verdict" if sentence else ""
+
+
+def _carry_out(operation: Operation, case: Case, person: User, word: Word) -> Resolution:
     resolution = Resolution.objects.create(
         case=case,
         operation=operation,
-        tenant_id=tenant_id,
+        tenant_id=operation.tenant_id,
         verdict=word.verdict,
         reason=word.reason.strip(),
         evidence_reference=word.evidence_reference.strip(),
         external_id=word.external_id.strip(),
         by=person,
     )
-    _carry_out(operation, person, word)
-    because = f"Resolved by {person.name}: {Resolution.Verdict(word.verdict).label}."
-    if word.verdict is Resolution.Verdict.NOTED:
-        close_cases(operation_id=operation.pk, because=because, kinds=[Case.Kind(case.kind)])
-    else:
-        close_cases(operation_id=operation.pk, because=because)
+    fact = _on_record(operation, person, word)
+    noted = word.verdict is Resolution.Verdict.NOTED
+    if not noted:
+        _move(operation, person, word, fact)
+    close_cases(
+        operation_id=operation.pk,
+        because=f"Resolved by {person.name}: {Resolution.Verdict(word.verdict).label}.",
+        kinds=[Case.Kind(case.kind)] if noted else None,
+    )
     bell.ring(operation.pk)
     return resolution
 
 
-def refusal_to_settle(
-    case: Case, operation: Operation, person: User, word: Word, contract: Contract | None
-) -> tuple[str, str]:
-    """Why this word is not taken, and the field it is about; ("", "") when it is. Rights are read now."""
-    if not Membership.objects.filter(
-        tenant_id=case.tenant_id, user=person, role=Role.OPERATOR, user__is_active=True
-    ).exists():
-        return "You are not an operator here.", ""
-    if case.closed_at is not None:
-        resolution = Resolution.objects.filter(case=case).select_related("by").first()
-        return (f"{resolution.by.name} has already resolved this case." if resolution else case.closed_because), ""
-    if not word.reason.strip():
-        return "Say how you know; an auditor will read it.", "reason"
-    if not word.evidence_reference.strip():
-        return "Name what backs it: a statement line, a ticket, a mail.", "evidence_reference"
-    if word.verdict is Resolution.Verdict.HAPPENED and not word.external_id.strip():
-        return "Give the provider's reference of what happened.", "external_id"
-    sentence = refusal_of_verdict(word.verdict, operation, contract)
-    return sentence, "verdict" if sentence else ""
-
-
-def refusal_of_verdict(verdict: Resolution.Verdict, operation: Operation, contract: Contract | None) -> str:
-    """Why this sentence cannot be chosen now; shown on the choice, and raised by the POST."""
-    state = State(operation.state)
-    if (verdict is Resolution.Verdict.NOTED) != (state in FINAL):
-        return "What is on record is final; it can only be noted." if state in FINAL else "This one is still open."
-    if verdict is Resolution.Verdict.NOTED:
-        return ""
-    if state in (State.IN_PROGRESS, State.PENDING):
-        return "It is not in doubt: the provider or a worker is still busy with it."
-    now = _now()
-    newest = LookUp.objects.filter(operation=operation).select_related("evidence").order_by("-pk").first()
-    if contract is not None and contract.look_ups and operation.attempts_made:
-        if newest is None or newest.evidence.recorded_at < now - FRESH:
-            return "Look it up first: the last look-up is older than five minutes."
-    if verdict is Resolution.Verdict.MAY_RETRY:
-        return _refusal_to_retry(operation, contract, newest, now)
-    return ""
-
-
-def _refusal_to_retry(operation: Operation, contract: Contract | None, newest: LookUp | None, now: datetime) -> str:
-    if newest is not None and newest.evidence.verdict in ("happened", "accepted", "several", "different"):
-        return "Not while the provider shows something of it."
-    if contract is None:
-        return "There is no contract to send it under."
-    if contract.dedupe.carrier != "none" and contract.dedupe.retention != "unpublished":
-        return refusal_to_send_again(contract, operation.first_sent_at, now)
-    return ""
-
-
-def _carry_out(operation: Operation, person: User, word: Word) -> None:
-    actor = f"{person.name} (operator)"
+def _on_record(operation: Operation, person: User, word: Word) -> int:
+    noted = word.verdict is Resolution.Verdict.NOTED
     fact = evidence.record(
         operation_id=operation.pk,
         tenant_id=operation.tenant_id,
         source=Source.OPERATOR,
         finding=Finding(
-            verdict=Verdict.SAYS_NOTHING if word.verdict is Resolution.Verdict.NOTED else Verdict(word.verdict.value),
+            verdict=Verdict.SAYS_NOTHING if noted else Verdict(word.verdict.value),
             reason="resolved",
             words=f"{Resolution.Verdict(word.verdict).label}, by {person.name}: {word.evidence_reference.strip()}",
             external_id=word.external_id.strip(),
@@ -142,25 +168,20 @@ def _carry_out(operation: Operation, person: User, word: Word) -> None:
     journal.write(
         operation_id=operation.pk,
         tenant_id=operation.tenant_id,
-        actor=actor,
+        actor=f"{person.name} (operator)",
         verb="resolved",
         reason=word.reason.strip(),
         data={"verdict": word.verdict.value, "reference": word.evidence_reference.strip(), "evidence": fact},
     )
-    if word.verdict is Resolution.Verdict.NOTED:
-        return
-    state = State(operation.state)
-    if state is State.NOT_STARTED:
+    return fact
+
+
+def _move(operation: Operation, person: User, word: Word, fact: int) -> None:
+    state, actor = State(operation.state), f"{person.name} (operator)"
+    if state in FIRST_DISPUTED:
         _step(operation, state, Event.MARKED_DISPUTED, actor, fact)
         state = State.DISPUTED
     _step(operation, state, EVENTS[word.verdict], actor, fact, external_id=word.external_id.strip())
-
-
-EVENTS = {
-    Resolution.Verdict.HAPPENED: Event.SETTLED_HAPPENED,
-    Resolution.Verdict.DID_NOT_HAPPEN: Event.SETTLED_DID_NOT,
-    Resolution.Verdict.MAY_RETRY: Event.SETTLED_MAY_RETRY,
-}
 
 
 def _step(operation: Operation, expected: State, event: Event, actor: str, fact: int, *, external_id: str = "") -> None:
@@ -177,12 +198,3 @@ def _step(operation: Operation, expected: State, event: Event, actor: str, fact:
     )
     if not moved:
         raise MayNotSettle("It moved while you decided. Open the page again.", late=True)
-
-
-def _now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        row = cursor.fetchone()
-    assert row is not None
-    now: datetime = row[0]
-    return now

@@ -1,0 +1,88 @@
+"""How an operation stands for a person who is about to settle it. One reading serves the page and the refusal alike."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+
+from operations.core.contract import Autonomy, Contract, autonomy, refusal_to_send_again
+from operations.core.states import State
+from operations.models import Operation
+from reconciliation.core import (
+    Standing,
+    refusal_to_allow_another,
+    refusal_to_note,
+    refusal_to_settle,
+    ways_to_ask,
+)
+from reconciliation.models import Resolution
+
+# `said` counts what tells anything: an answer that decides, or a person's word. Look-ups that failed do not count.
+QUERY = """
+SELECT clock_timestamp(), o.deadline_at <= clock_timestamp(),
+       (SELECT a.external_id FROM operations_attempt a WHERE a.operation_id = o.intent_id ORDER BY a.number DESC LIMIT 1),
+       (SELECT max(e.recorded_at) FROM operations_evidence e WHERE e.operation_id = o.intent_id
+        AND e.source = 'look_up' AND e.attempt_number = o.attempts_made),
+       (SELECT e.verdict FROM operations_evidence e WHERE e.operation_id = o.intent_id AND e.source <> 'operator'
+        AND e.verdict NOT IN ('says_nothing', 'unreadable') ORDER BY e.id DESC LIMIT 1),
+       (SELECT count(*) FROM operations_evidence e WHERE e.operation_id = o.intent_id
+        AND (e.source = 'operator' OR e.verdict NOT IN ('says_nothing', 'unreadable'))),
+       (SELECT max(e.id) FROM operations_evidence e WHERE e.operation_id = o.intent_id
+        AND (e.source = 'operator' OR e.verdict NOT IN ('says_nothing', 'unreadable')))
+FROM operations_operation o WHERE o.intent_id = %s
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stands:
+    """The standing, the database's time it holds for, and how much was on record then."""
+
+    standing: Standing
+    now: datetime
+    said: int
+    newest: int | None
+    external_id: str
+
+
+def standing_of(operation: Operation, contract: Contract | None, *, case_kind: str) -> Stands:
+    """Read it now. `operation` needs its connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(QUERY, [operation.pk])
+        row = cursor.fetchone()
+    assert row is not None
+    now, overdue, seen_id, asked_at, shown, said, newest = row
+    external_id = operation.external_id or seen_id or ""
+    standing = Standing(
+        state=State(operation.state),
+        case_kind=case_kind,
+        overdue=bool(overdue),
+        attempts=operation.attempts_made,
+        can_be_asked=bool(contract and operation.attempts_made and ways_to_ask(contract, external_id)),
+        asked_at=asked_at,
+        shown=shown or "",
+        sent_by_us=bool(
+            contract and operation.connection.mode != "manual" and autonomy(contract) is Autonomy.AUTOMATIC
+        ),
+        refusal_by_key=_refusal_by_key(operation, contract, now),
+    )
+    return Stands(standing=standing, now=now, said=said, newest=newest, external_id=external_id)
+
+
+def _refusal_by_key(operation: Operation, contract: Contract | None, now: datetime) -> str:
+    """Where the provider recognises no repeats, or does not say for how long, a person may take it upon themselves."""
+    if contract is None:
+        return "There is no contract to send it under."
+    if contract.dedupe.carrier == "none" or contract.dedupe.retention == "unpublished":
+        return ""
+    return refusal_to_send_again(contract, operation.first_sent_at, now)
+
+
+def refusal_of_verdict(verdict: Resolution.Verdict, stands: Stands) -> str:
+    """Why this sentence cannot be chosen now; shown on the choice, and raised by the POST."""
+    match verdict:
+        case Resolution.Verdict.NOTED:
+            return refusal_to_note(stands.standing)
+        case Resolution.Verdict.MAY_RETRY:
+            return refusal_to_allow_another(stands.standing, stands.now)
+        case _:
+            return refusal_to_settle(stands.standing, stands.now)
