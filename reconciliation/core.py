@@ -127,7 +127,7 @@ def ways_to_ask(contract: Contract, external_id: str) -> tuple[LookUpWay, ...]:
 def refusal_to_look_up(
     *, state: State, attempts: int, ways: int, lease_until: datetime | None, now: datetime, operator: bool
 ) -> str:
-    """Why asking the provider makes no sense now; "" when it may be asked. Finished operations may be asked about too."""
+    """Why asking the provider makes no sense now; "" when it may be asked, also about a finished operation."""
     if not operator:
         return NOT_AN_OPERATOR
     if attempts == 0:

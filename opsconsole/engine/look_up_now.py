@@ -1,4 +1,4 @@
-"""Look up now: a person asks the provider at once. It reads, and the bell does the rest; nothing is called from here."""
+"""Look up now: a person asks the provider at once. It only reads; what follows is the bell's business."""
 
 import uuid
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class MayNotLookUp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NoWayThere:
-    """A Reader for a connection that cannot be used: that nobody could be asked is on record like any failed look-up."""
+    """A Reader for a connection that cannot be used. That nobody could be asked goes on record as a failed look-up."""
 
     why: str
 
@@ -34,7 +34,7 @@ class NoWayThere:
 
 
 def look_up_now(*, operation_id: str, tenant_id: int, person: User) -> Finding:
-    """Ask by the contract's ways and record what it proves. Raises `MayNotLookUp`; a provider that is down is a finding."""
+    """Ask by the contract's ways; a provider that is down is a finding too. Raises `MayNotLookUp`."""
     gathered = gather(operation_id)
     if gathered is None or gathered.tenant_id != tenant_id:
         raise MayNotLookUp("There is no such operation here.")
@@ -51,10 +51,9 @@ def look_up_now(*, operation_id: str, tenant_id: int, person: User) -> Finding:
         raise MayNotLookUp(refusal or "There is no contract any more that says how to ask.")
     if facts.state is State.IN_PROGRESS:
         _lose(gathered, contract, actor)
+    reader = _reader(gathered, contract)
     try:
-        found = look_up(
-            operation_id=operation_id, reader=_reader(gathered, contract), contract=contract, asked_by=actor
-        )
+        found = look_up(operation_id=operation_id, reader=reader, contract=contract, asked_by=actor)
     except NothingToLookUp as nothing:
         raise MayNotLookUp(str(nothing)) from None
     bell.ring(operation_id)

@@ -176,7 +176,7 @@ def _write_down(
 
 
 def _compare(situation: Situation, contract: Contract, finding: Finding, asked_by: str) -> None:
-    """What is on record stands, and before a call nothing moves either; what speaks against it is put before a person."""
+    """What is on record stands, and before a call nothing moves; what speaks against it is put before a person."""
     if contradicts(situation.state, finding.verdict, creates_object=contract.creates_object):
         open_case(
             operation_id=situation.operation_id,

@@ -20,7 +20,8 @@ from reconciliation.models import Resolution
 # `said` counts what tells anything: an answer that decides, or a person's word. Look-ups that failed do not count.
 QUERY = """
 SELECT clock_timestamp(), o.deadline_at <= clock_timestamp(),
-       (SELECT a.external_id FROM operations_attempt a WHERE a.operation_id = o.intent_id ORDER BY a.number DESC LIMIT 1),
+       (SELECT a.external_id FROM operations_attempt a WHERE a.operation_id = o.intent_id
+        ORDER BY a.number DESC LIMIT 1),
        (SELECT max(e.recorded_at) FROM operations_evidence e WHERE e.operation_id = o.intent_id
         AND e.source = 'look_up' AND e.attempt_number = o.attempts_made),
        (SELECT e.verdict FROM operations_evidence e WHERE e.operation_id = o.intent_id AND e.source <> 'operator'
