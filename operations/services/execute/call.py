@@ -1,9 +1,10 @@
 """Step two: one last look at the committed truth, then one request."""
 
+import logging
 import time
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from operations.core.contract import dig
 from operations.core.outcomes import Answer, Phase
@@ -11,6 +12,7 @@ from operations.providers.ports import Limits
 from operations.services.execute.claim import Claim
 from operations.services.execute.guards import refuse_inside_transaction, request_id_of
 
+logger = logging.getLogger(__name__)
 BEGIN_WITHIN = 2.0  # seconds between the last look at the database and the first byte
 
 # The last look. It reads the committed truth by the database's own clock and hashes the stored bytes once more.
@@ -60,17 +62,22 @@ def call(claim: Claim) -> Answer:
 
 
 def _note(claim: Claim, answer: Answer) -> None:
-    """Save the provider's request id and object id in a transaction of their own, as soon as they are known."""
+    """Save the provider's request id and object id in a transaction of their own, as soon as they are known.
+
+    Without this note the answer is still in hand and may still be recorded, so a failure here must not lose it.
+    """
     found = dig(answer.body, claim.contract.object.id)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            NOTE,
-            [
-                answer.phase.value,
-                answer.status,
-                request_id_of(claim.contract, answer),
-                str(found)[:200] if isinstance(found, str | int) else "",
-                claim.operation_id,
-                claim.token,
-            ],
-        )
+    known = isinstance(found, str | int) and not isinstance(found, bool)
+    values = [
+        answer.phase.value,
+        answer.status,
+        request_id_of(claim.contract, answer),
+        str(found)[:200] if known else "",
+        claim.operation_id,
+        claim.token,
+    ]
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(NOTE, values)
+    except DatabaseError as error:
+        logger.warning("What was learned about %s could not be noted: %s", claim.operation_id, type(error).__name__)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from operations.core.contract import Contract
-from operations.core.intent import Json, sha256_of
+from operations.core.intent import Json, idempotency_key, sha256_of
 from operations.core.render import Expected, RenderedRequest, expected, write_request
 from operations.providers.connections import NotConfigured, target_of, writer_for
 from operations.providers.ports import Writer
@@ -19,8 +19,11 @@ from operations.services.transition import claim_row
 INTENT = """
 SELECT i.canonical, i.payload_hash, i.contract_digest, i.action, i.idempotency_key, i.tenant_id,
        c.name, c.provider, c.credential_reference, p.id,
-       (SELECT a.request_digest FROM operations_attempt a WHERE a.operation_id = i.operation_id LIMIT 1)
+       (SELECT a.request_digest FROM operations_attempt a WHERE a.operation_id = i.operation_id LIMIT 1),
+       CASE WHEN o.tenant_id = t.id AND c.tenant_id = t.id THEN t.slug ELSE '' END
 FROM operations_intent i
+JOIN operations_operation o ON o.intent_id = i.operation_id
+JOIN operations_tenant t ON t.id = i.tenant_id
 JOIN operations_connection c ON c.id = i.connection_id
 LEFT JOIN operations_permit p ON p.operation_id = i.operation_id AND p.revoked_at IS NULL
 WHERE i.operation_id = %s
@@ -66,9 +69,12 @@ def claim(*, operation_id: str, worker: str) -> Claim | None:
         row = cursor.fetchone()
     if row is None:
         raise ClaimRefused("no_intent", "There is no such intent.")
-    raw, stored_hash, digest, action, key, tenant_id, name, provider, credential, permit_id, earlier = row
+    raw, stored_hash, digest, action, key, tenant_id, name, provider, credential, permit_id, earlier, tenant = row
     document = _intact(bytes(raw), stored_hash)
+    _belongs(document, operation_id, tenant)
     contract, writer = _bound(document, digest, action, name, provider, credential)
+    if key != idempotency_key(operation_id, contract.dedupe.key_form):
+        raise ClaimRefused("integrity", "The stored key is not the one that follows from the operation's id.")
     values: dict[str, Json] = {**document, "idempotency_key": key}
     request = write_request(contract, values)
     if earlier is not None and earlier != request.digest:
@@ -133,6 +139,12 @@ def _intact(raw: bytes, stored_hash: str) -> dict[str, Json]:
         raise ClaimRefused("integrity", "The stored bytes no longer have the hash they were prepared with.")
     document: dict[str, Json] = json.loads(raw)
     return document
+
+
+def _belongs(document: dict[str, Json], operation_id: str, tenant: str) -> None:
+    """The approved bytes name the operation and the tenant they are for; the rows around them must say the same."""
+    if (document["operation_id"], document["tenant"]) != (operation_id, tenant):
+        raise ClaimRefused("integrity", "The approved bytes are not about this operation of this tenant.")
 
 
 def _bound(

@@ -11,8 +11,8 @@ class InsideTransaction(RuntimeError):
 
 
 def refuse_inside_transaction() -> None:
-    """Raise `InsideTransaction` when the caller holds a transaction open."""
-    if connection.in_atomic_block:
+    """Raise `InsideTransaction` when the caller holds a transaction open, or would have to commit by itself."""
+    if connection.in_atomic_block or not connection.get_autocommit():
         raise InsideTransaction("An outside call must not be made inside a database transaction.")
 
 

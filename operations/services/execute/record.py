@@ -34,18 +34,29 @@ def record(claim: Claim, answer: Answer) -> Finding:
             transaction.set_rollback(True)
     except IntegrityError as error:
         logger.error("The answer for %s was refused by a guard: %s", claim.operation_id, constraint_of(error))
-        finding = Finding(
-            verdict=Verdict.DIFFERENT,
-            reason="object_of_another_operation",
-            words="The provider's object already belongs to another operation. A person decides.",
-            matches=finding.matches,
-        )
+        finding = _not_recordable(finding, constraint_of(error))
         with transaction.atomic():
             if _settle(claim, answer, finding):
                 return finding
             transaction.set_rollback(True)
     _leave_late_evidence(claim, answer, finding)
     return finding
+
+
+def _not_recordable(finding: Finding, constraint: str) -> Finding:
+    """What is left of an answer that the database refused: another operation's object, or a doubt. Never a fact."""
+    if constraint == "operation_one_object":
+        return Finding(
+            verdict=Verdict.DIFFERENT,
+            reason="object_of_another_operation",
+            words="The provider's object already belongs to another operation. A person decides.",
+            matches=finding.matches,
+        )
+    return Finding(
+        verdict=Verdict.SAYS_NOTHING,
+        reason="not_recorded",
+        words="An answer came, and it could not be recorded. The provider is asked instead.",
+    )
 
 
 EVENTS = {
