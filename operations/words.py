@@ -12,7 +12,7 @@ from typing import Final
 from operations.core.outcomes import Verdict
 from operations.core.states import State
 
-DO_NOT_REPEAT: Final = "May have been sent – do not repeat"
+DO_NOT_REPEAT: Final = "May have been sent \u2013 do not repeat"
 NOTHING_SENT: Final = "Nothing has been sent"
 NEUTRAL: Final = "What was learned is recorded with the evidence."
 
@@ -133,9 +133,9 @@ def label(
 
 def _waiting(approval: str, missing: int, yours: bool, waits_for: str) -> str:
     if waits_for == "operator":
-        return "Approved – waits for an operator" if approval == "approved" else "Waits for an operator"
+        return "Approved \u2013 waits for an operator" if approval == "approved" else "Waits for an operator"
     if approval == "approved":
-        return "Approved – will be sent"
+        return "Approved \u2013 will be sent"
     if approval == "open" and yours:
         return "Needs your decision"
     if approval in ("", "none", "open"):
@@ -151,7 +151,7 @@ def outside(state: str, *, reason: str = "", attempts: int = 0, external_id: str
         case State.IN_PROGRESS:
             return DO_NOT_REPEAT
         case State.PENDING:
-            return "Sent; the provider decides later – do not repeat"
+            return "Sent; the provider decides later \u2013 do not repeat"
         case State.UNKNOWN:
             return f"{DO_NOT_REPEAT}. Next look-up {next_look_up}" if next_look_up else DO_NOT_REPEAT
         case State.DISPUTED:

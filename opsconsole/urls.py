@@ -3,7 +3,7 @@
 from allauth.account import views as account
 from django.urls import include, path
 
-from opsconsole import views
+from opsconsole import api, views
 
 accounts = [
     path("login/", account.login, name="account_login"),
@@ -22,6 +22,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("tenant/", views.choose_tenant, name="tenant"),
     path("accounts/", include(accounts)),
+    path("api/v1/", api.urls),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
 ]
