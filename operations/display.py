@@ -44,8 +44,13 @@ def visible(text: str, *, multiline: bool = False) -> str:
 
 
 def display_of(intent: Intent) -> Display:
+    """The display of a stored intent."""
+    return display_of_bytes(bytes(intent.canonical), intent.payload_hash)
+
+
+def display_of_bytes(stored: bytes, payload_hash: str) -> Display:
     """Derive the display from the canonical bytes; equal bytes give an equal digest in every process and time zone."""
-    raw = bytes(intent.canonical).decode("utf-8")
+    raw = stored.decode("utf-8")
     document = json.loads(raw)
     action = ACTIONS[document["action"]]
     payload = document["payload"]
@@ -67,7 +72,7 @@ def display_of(intent: Intent) -> Display:
         facts=facts,
         template_version=action.template_version,
         digest=sha256_of(canonical(shown)),
-        short_code=short_code(intent.payload_hash),
+        short_code=short_code(payload_hash),
         raw=visible(raw),
         hidden_characters=len(HIDDEN.findall(raw)),
     )

@@ -3,10 +3,9 @@
 import json
 from datetime import datetime
 
-from django.db import connection
-
 from operations.core.outcomes import Answer, Finding
 from operations.models.evidence import Source
+from operations.services import sql
 
 ROW = """
 INSERT INTO operations_evidence
@@ -29,25 +28,23 @@ def record(
     asked_at: datetime | None = None,
 ) -> int:
     """Append one row inside the caller's transaction and return its id. Keeps compared values, never a body."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            ROW,
-            [
-                operation_id,
-                tenant_id,
-                attempt_number,
-                source.value,
-                finding.verdict.value,
-                finding.reason,
-                finding.words[:400],
-                json.dumps(finding.matches),
-                finding.external_id[:200],
-                answer.status if answer else None,
-                request_id[:200],
-                answer.raw_digest if answer else "",
-                asked_at,
-            ],
-        )
-        row = cursor.fetchone()
+    row = sql.fetch_one(
+        ROW,
+        [
+            operation_id,
+            tenant_id,
+            attempt_number,
+            source.value,
+            finding.verdict.value,
+            finding.reason,
+            finding.words[:400],
+            json.dumps(finding.matches),
+            finding.external_id[:200],
+            answer.status if answer else None,
+            request_id[:200],
+            answer.raw_digest if answer else "",
+            asked_at,
+        ],
+    )
     assert row is not None
     return int(row[0])

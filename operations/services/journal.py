@@ -1,8 +1,7 @@
 """Entries in the one log that are not changes of state; those the database writes itself."""
 
-from django.db import connection
-
 from operations.core.intent import Json, canonical
+from operations.services import sql
 
 ENTRY = """
 INSERT INTO operations_journalentry
@@ -15,7 +14,4 @@ def write(
     *, operation_id: str, tenant_id: int, actor: str, verb: str, reason: str = "", data: dict[str, Json] | None = None
 ) -> None:
     """Append one entry inside the caller's transaction; the database numbers, stamps and chains it."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            ENTRY, [operation_id, tenant_id, actor, verb, reason[:400], canonical(data or {}).decode("utf-8")]
-        )
+    sql.execute(ENTRY, [operation_id, tenant_id, actor, verb, reason[:400], canonical(data or {}).decode("utf-8")])

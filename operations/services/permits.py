@@ -1,12 +1,24 @@
 """The one thing approval leaves on the ground floor."""
 
+import json
 from datetime import datetime
 
-from django.db import connection
-
 from operations.core.states import State
-from operations.models import Permit
+from operations.services import sql
 from operations.services.transition import schedule
+
+REVOKE = "UPDATE operations_permit SET revoked_at = clock_timestamp() WHERE operation_id = %s AND revoked_at IS NULL"
+
+GRANT = """
+INSERT INTO operations_permit
+    (operation_id, tenant_id, round_number, payload_hash, policy_version, granted_by, expires_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""
+
+
+def revoke(*, operation_id: str) -> None:
+    """Take back the live permit, if there is one."""
+    sql.execute(REVOKE, [operation_id])
 
 
 def grant(
@@ -19,20 +31,14 @@ def grant(
     granted_by: list[str],
     expires_at: datetime,
 ) -> None:
-    """Write the permit inside the transaction of the decision that completed the quorum, and make the operation due."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE operations_permit SET revoked_at = clock_timestamp() "
-            "WHERE operation_id = %s AND revoked_at IS NULL",
-            [operation_id],
-        )
-    Permit.objects.create(
-        operation_id=operation_id,
-        tenant_id=tenant_id,
-        round_number=round_number,
-        payload_hash=payload_hash,
-        policy_version=policy_version,
-        granted_by=granted_by,
-        expires_at=expires_at,
+    """Write the permit inside the transaction of the decision that completed the quorum, and make the operation due.
+
+    A permit of an earlier round is taken back first: at most one is live.
+    """
+    if round_number > 1:
+        revoke(operation_id=operation_id)
+    sql.execute(
+        GRANT,
+        [operation_id, tenant_id, round_number, payload_hash, policy_version, json.dumps(granted_by), expires_at],
     )
     schedule(operation_id=operation_id, expected=State.NOT_STARTED, next_step=0)

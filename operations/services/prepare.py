@@ -4,28 +4,32 @@ The same client reference with the same content is the same operation, however o
 prepared; with other content it is refused. The rationale is the agent's prose and no part of the content.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
-from pydantic import ValidationError
+from django.db import transaction
 from ulid import ULID
 
-from operations.actions import ACTIONS, Action
-from operations.core.contract import autonomy
 from operations.core.intent import Json, Refused, canonical, idempotency_key, sha256_of
-from operations.core.render import Unrenderable, expected, write_request
-from operations.core.sensitive import problem_in
-from operations.models import Connection, Intent, Policy
+from operations.models import Intent
 from operations.models.evidence import Source
-from operations.providers.connections import NotConfigured, target_of
-from operations.providers.contract_files import LoadedContract
-from operations.providers.registry import NoContract, contract_for
-from operations.services import journal
+from operations.services import sql
+from operations.services.ground import Ground, Preparer, PrepareRefused, Wish, check_renderable, ground_of
 from operations.services.withdraw import NotWithdrawable, withdraw
 
 SCHEMA = "opsconsole.intent.v1"
+
+KNOWN = """
+SELECT operation_id, content_hash, payload_hash FROM operations_intent
+WHERE tenant_id = %s AND agent_id = %s AND client_reference = %s
+"""
+
+INSERT_OPERATION = """
+INSERT INTO operations_operation
+    (intent_id, tenant_id, connection_id, state, last_event, last_actor, reason, waits_for, external_id, creates_object,
+     attempts_made, next_step_at)
+VALUES (%s, %s, %s, 'not_started', '', %s, '', 'approver', '', %s, 0, clock_timestamp() + make_interval(secs => %s))
+"""
 
 INSERT_INTENT = """
 INSERT INTO operations_intent (
@@ -43,12 +47,7 @@ INSERT INTO operations_intent (
 """
 
 
-class PrepareRefused(Exception):
-    """Nothing was stored. `code` is stable, `field` a dotted path into the request."""
-
-    def __init__(self, code: str, field: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code, self.field, self.detail = code, field, detail
+__all__ = ["NotReplaceable", "PrepareRefused", "Prepared", "Preparer", "ReferenceTaken", "Wish", "prepare"]
 
 
 class ReferenceTaken(Exception):
@@ -64,49 +63,16 @@ class NotReplaceable(Exception):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Preparer:
-    """The authenticated agent on whose behalf an intent is stored."""
-
-    tenant_id: int
-    tenant_slug: str
-    agent_id: int
-    agent_name: str
-    actions: frozenset[str]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wish:
-    """A parsed request to prepare; still unvalidated beyond its outer form."""
-
-    client_reference: str
-    action: str
-    connection: str
-    payload: dict[str, Json]
-    data_version: str = ""
-    rationale: str = ""
-    replaces: str = ""
-    separate_effect: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Prepared:
-    """What is stored now. `created` is False when this very intent was already there."""
+    """What is stored now, and what to ask the approvers. `created`: False when this very intent was already there."""
 
     operation_id: str
+    payload_hash: str
     created: bool
+    policy_version: str = ""
+    quorum: int = 0
+    approval_seconds: int = 0
     replaced: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Ground:
-    """Everything an intent is bound to, as it stands at this moment."""
-
-    action: Action
-    payload: dict[str, Json]
-    connection: Connection
-    target: str
-    loaded: LoadedContract
-    policy: Policy
 
 
 def prepare(*, preparer: Preparer, wish: Wish) -> Prepared:
@@ -114,14 +80,14 @@ def prepare(*, preparer: Preparer, wish: Wish) -> Prepared:
     content = _content_hash(wish)
     if known := _known(preparer, wish, content):
         return known
-    ground = _ground(preparer, wish)
+    ground = ground_of(preparer, wish)
     operation_id = f"op_{ULID()}"
     document = _document(operation_id, preparer, wish, ground)
     raw = canonical(document)
     contract = ground.loaded.contract
     key = idempotency_key(operation_id, contract.dedupe.key_form)
-    _check_renderable(ground, {**document, "idempotency_key": key})
-    with transaction.atomic():
+    check_renderable(ground, {**document, "idempotency_key": key})
+    with transaction.atomic(savepoint=False):
         created = _insert(operation_id, preparer, wish, ground, raw=raw, content=content, key=key)
         if created:
             _begin(operation_id, preparer, wish, ground)
@@ -129,7 +95,15 @@ def prepare(*, preparer: Preparer, wish: Wish) -> Prepared:
         again = _known(preparer, wish, content)
         assert again is not None, "the row that kept ours out is committed"
         return again
-    return Prepared(operation_id=operation_id, created=True, replaced=wish.replaces)
+    return Prepared(
+        operation_id=operation_id,
+        payload_hash=sha256_of(raw),
+        created=True,
+        policy_version=ground.policy.cited,
+        quorum=ground.policy.quorum,
+        approval_seconds=ground.policy.approval_seconds,
+        replaced=wish.replaces,
+    )
 
 
 def _content_hash(wish: Wish) -> str:
@@ -151,68 +125,15 @@ def _content_hash(wish: Wish) -> str:
 
 
 def _known(preparer: Preparer, wish: Wish, content: str) -> Prepared | None:
-    row = (
-        Intent.objects.filter(
-            tenant_id=preparer.tenant_id, agent_id=preparer.agent_id, client_reference=wish.client_reference
-        )
-        .values_list("operation_id", "content_hash")
-        .first()
-    )
+    row = sql.fetch_one(KNOWN, [preparer.tenant_id, preparer.agent_id, wish.client_reference])
     if row is None:
         return None
     if row[1] != content:
         raise ReferenceTaken(row[0])
-    return Prepared(operation_id=row[0], created=False)
+    return Prepared(operation_id=row[0], payload_hash=row[2], created=False)
 
 
-def _ground(preparer: Preparer, wish: Wish) -> _Ground:
-    action = ACTIONS.get(wish.action)
-    if action is None:
-        raise PrepareRefused("unknown_action", "action", f"No such action. Known: {', '.join(sorted(ACTIONS))}.")
-    if wish.action not in preparer.actions:
-        raise PrepareRefused("action_not_allowed", "action", "This agent key may not prepare this action.")
-    payload = _payload(action, wish.payload)
-    if problem := problem_in(payload, "payload") or problem_in(wish.rationale, "rationale"):
-        raise PrepareRefused("sensitive_or_unsafe_text", *problem)
-    conn = Connection.objects.filter(tenant_id=preparer.tenant_id, name=wish.connection).first()
-    if conn is None:
-        raise PrepareRefused("unknown_connection", "connection", "This tenant has no connection of that name.")
-    try:
-        loaded, target = contract_for(conn.provider, wish.action), target_of(conn.name)
-    except (NoContract, NotConfigured) as error:
-        raise PrepareRefused("connection_unusable", "connection", str(error)) from None
-    policy = Policy.objects.filter(tenant_id=preparer.tenant_id, action=wish.action).order_by("-version").first()
-    if policy is None:
-        raise PrepareRefused(
-            "no_policy", "action", "This tenant has no policy for this action, so nobody may approve it."
-        )
-    _check_limits(action, payload, policy)
-    return _Ground(action=action, payload=payload, connection=conn, target=target, loaded=loaded, policy=policy)
-
-
-def _payload(action: Action, raw: Mapping[str, Json]) -> dict[str, Json]:
-    try:
-        checked = action.payload.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        field = ".".join(("payload", *(str(step) for step in first["loc"])))
-        raise PrepareRefused("invalid_payload", field, first["msg"]) from None
-    payload: dict[str, Any] = checked.model_dump(exclude_unset=True, exclude_none=True)
-    if problem := action.problem(payload):
-        raise PrepareRefused("invalid_payload", f"payload.{problem[0]}", problem[1])
-    return payload
-
-
-def _check_limits(action: Action, payload: dict[str, Json], policy: Policy) -> None:
-    columns = action.columns(payload)
-    limit = policy.limits.get(columns.currency)
-    if columns.amount_minor is not None and policy.limits and limit is None:
-        raise PrepareRefused("currency_not_allowed", "payload.currency", "The policy has no limit for this currency.")
-    if limit is not None and columns.amount_minor is not None and columns.amount_minor > limit:
-        raise PrepareRefused("over_limit", "payload.amount_minor", f"The policy allows at most {limit} minor units.")
-
-
-def _document(operation_id: str, preparer: Preparer, wish: Wish, ground: _Ground) -> dict[str, Json]:
+def _document(operation_id: str, preparer: Preparer, wish: Wish, ground: Ground) -> dict[str, Json]:
     """Everything that affects the effect. What is not in here is not sent."""
     return {
         "schema": SCHEMA,
@@ -220,8 +141,8 @@ def _document(operation_id: str, preparer: Preparer, wish: Wish, ground: _Ground
         "tenant": preparer.tenant_slug,
         "action": wish.action,
         "connection": {
-            "name": ground.connection.name,
-            "provider": ground.connection.provider,
+            "name": ground.account.name,
+            "provider": ground.account.provider,
             "target": ground.target,
             "contract": ground.loaded.contract.cited,
             "contract_digest": ground.loaded.digest,
@@ -232,17 +153,8 @@ def _document(operation_id: str, preparer: Preparer, wish: Wish, ground: _Ground
     }
 
 
-def _check_renderable(ground: _Ground, values: dict[str, Json]) -> None:
-    """A request that could not be made must not reach an approver."""
-    try:
-        write_request(ground.loaded.contract, values)
-        expected(ground.loaded.contract, values)
-    except Unrenderable as error:
-        raise PrepareRefused("connection_unusable", "payload", str(error)) from None
-
-
 def _insert(
-    operation_id: str, preparer: Preparer, wish: Wish, ground: _Ground, *, raw: bytes, content: str, key: str
+    operation_id: str, preparer: Preparer, wish: Wish, ground: Ground, *, raw: bytes, content: str, key: str
 ) -> bool:
     """Insert the intent unless its client reference is taken; concurrent equals wait for each other here."""
     columns = ground.action.columns(ground.payload)
@@ -250,7 +162,7 @@ def _insert(
         "operation_id": operation_id,
         "tenant_id": preparer.tenant_id,
         "agent_id": preparer.agent_id,
-        "connection_id": ground.connection.pk,
+        "connection_id": ground.account.pk,
         "policy_id": ground.policy.pk,
         "action": wish.action,
         "canonical": raw,
@@ -272,33 +184,21 @@ def _insert(
         "counterparty": columns.counterparty,
         "business_reference": columns.business_reference,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT_INTENT, row)
-        inserted: bool = cursor.rowcount == 1
-    return inserted
+    return sql.execute(INSERT_INTENT, row) == 1
 
 
-def _begin(operation_id: str, preparer: Preparer, wish: Wish, ground: _Ground) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO operations_operation (intent_id, tenant_id, connection_id, state, last_event, last_actor, "
-            "reason, waits_for, external_id, creates_object, attempts_made, next_step_at) "
-            "VALUES (%s, %s, %s, 'not_started', '', %s, '', 'approver', '', %s, 0, clock_timestamp())",
-            [
-                operation_id,
-                preparer.tenant_id,
-                ground.connection.pk,
-                f"agent {preparer.agent_name}",
-                ground.loaded.contract.creates_object,
-            ],
-        )
-    journal.write(
-        operation_id=operation_id,
-        tenant_id=preparer.tenant_id,
-        actor=f"agent {preparer.agent_name}",
-        verb="prepared",
-        reason="" if autonomy(ground.loaded.contract).value == "automatic" else "only a person may carry it out",
-        data={"client_reference": wish.client_reference, "replaces": wish.replaces},
+def _begin(operation_id: str, preparer: Preparer, wish: Wish, ground: Ground) -> None:
+    """The operation that goes with the intent; due when its approval time is over, unless somebody acts before."""
+    sql.execute(
+        INSERT_OPERATION,
+        [
+            operation_id,
+            preparer.tenant_id,
+            ground.account.pk,
+            f"agent {preparer.agent_name}",
+            ground.loaded.contract.creates_object,
+            ground.policy.approval_seconds,
+        ],
     )
     if wish.replaces:
         _replace(operation_id, preparer, wish.replaces)

@@ -9,9 +9,8 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
-
 from operations.core.states import FINAL, Event, State, advance
+from operations.services import sql
 
 MOVE = """
 UPDATE operations_operation SET
@@ -69,54 +68,48 @@ def transition(
     database, and `IntegrityError` where a guard refuses.
     """
     to = advance(expected, event)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            MOVE,
-            {
-                "to": to.value,
-                "event": event.value,
-                "actor": actor,
-                "reason": reason,
-                "fact": fact_id,
-                "waits_for": "" if to in FINAL else waits_for,
-                "next_step": next_step,
-                "deadline": deadline,
-                "external_id": external_id,
-                "id": operation_id,
-                "from": expected.value,
-                "token": token,
-            },
-        )
-        changed: bool = cursor.rowcount == 1
-    return changed
+    touched = sql.execute(
+        MOVE,
+        {
+            "to": to.value,
+            "event": event.value,
+            "actor": actor,
+            "reason": reason,
+            "fact": fact_id,
+            "waits_for": "" if to in FINAL else waits_for,
+            "next_step": next_step,
+            "deadline": deadline,
+            "external_id": external_id,
+            "id": operation_id,
+            "from": expected.value,
+            "token": token,
+        },
+    )
+    return touched == 1
 
 
 def claim_row(*, operation_id: str, worker: str, token: uuid.UUID, lease: float) -> ClaimedRow | None:
     """Take the claim: at most one caller gets a row. `lease` is seconds by the database clock."""
     expected, event = State.NOT_STARTED, Event.CLAIMED
-    with connection.cursor() as cursor:
-        cursor.execute(
-            CLAIM,
-            {
-                "to": advance(expected, event).value,
-                "event": event.value,
-                "worker": worker,
-                "token": token,
-                "lease": lease,
-                "id": operation_id,
-                "from": expected.value,
-            },
-        )
-        row = cursor.fetchone()
+    row = sql.fetch_one(
+        CLAIM,
+        {
+            "to": advance(expected, event).value,
+            "event": event.value,
+            "worker": worker,
+            "token": token,
+            "lease": lease,
+            "id": operation_id,
+            "from": expected.value,
+        },
+    )
     return ClaimedRow(*row) if row else None
 
 
 def schedule(*, operation_id: str, expected: State, next_step: float | None, waits_for: str = "") -> bool:
     """Say when the engine should look again, and for whom it waits; the state stays."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            SCHEDULE,
-            {"id": operation_id, "expected": expected.value, "next_step": next_step, "waits_for": waits_for},
-        )
-        changed: bool = cursor.rowcount == 1
-    return changed
+    touched = sql.execute(
+        SCHEDULE,
+        {"id": operation_id, "expected": expected.value, "next_step": next_step, "waits_for": waits_for},
+    )
+    return touched == 1

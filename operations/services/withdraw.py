@@ -1,11 +1,12 @@
 """Taking back what was never sent."""
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from operations.core.outcomes import Finding, Verdict
 from operations.core.states import Event, State
 from operations.models.evidence import Source
 from operations.services import evidence
+from operations.services.permits import revoke
 from operations.services.transition import transition as move
 
 
@@ -13,10 +14,7 @@ class NotWithdrawable(Exception):
     """It is no longer waiting: it was claimed, sent or finished meanwhile."""
 
 
-REVOKE = "UPDATE operations_permit SET revoked_at = clock_timestamp() WHERE operation_id = %s AND revoked_at IS NULL"
-
-
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def withdraw(*, operation_id: str, tenant_id: int, actor: str, source: Source, reason: str, words: str) -> None:
     """Cancel an operation from which nothing was sent; takes back its permit. Raises `NotWithdrawable`."""
     fact = evidence.record(
@@ -35,5 +33,4 @@ def withdraw(*, operation_id: str, tenant_id: int, actor: str, source: Source, r
     )
     if not moved:
         raise NotWithdrawable("It is no longer waiting, so it cannot be withdrawn.")
-    with connection.cursor() as cursor:
-        cursor.execute(REVOKE, [operation_id])
+    revoke(operation_id=operation_id)

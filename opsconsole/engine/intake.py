@@ -3,7 +3,7 @@
 from django.db import transaction
 
 from approvals.models import ApprovalRound
-from approvals.services import close_round, open_round
+from approvals.services import ask, close_round
 from operations.models import Operation
 from operations.models.evidence import Source
 from operations.services.prepare import Prepared, Preparer, Wish, prepare
@@ -15,7 +15,14 @@ def take_in(*, preparer: Preparer, wish: Wish) -> Prepared:
     """Store the intent and open its approval round; what it replaces is no longer asked about."""
     prepared = prepare(preparer=preparer, wish=wish)
     if prepared.created:
-        open_round(operation_id=prepared.operation_id)
+        ask(
+            operation_id=prepared.operation_id,
+            tenant_id=preparer.tenant_id,
+            payload_hash=prepared.payload_hash,
+            policy_version=prepared.policy_version,
+            quorum=prepared.quorum,
+            seconds=prepared.approval_seconds,
+        )
     if prepared.created and prepared.replaced:
         close_round(operation_id=prepared.replaced, status=ApprovalRound.Status.WITHDRAWN)
     return prepared

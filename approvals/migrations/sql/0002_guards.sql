@@ -71,6 +71,35 @@ END $$;
 CREATE TRIGGER guard BEFORE INSERT ON approvals_decision
     FOR EACH ROW EXECUTE FUNCTION opsconsole_guard_decision();
 
+-- Asking and answering are journalled by the database itself, in the same transaction as the rows.
+CREATE FUNCTION opsconsole_journal_round() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO operations_journalentry
+        (operation_id, tenant_id, actor, verb, before, after, reason, data, sequence, at, previous_hash, hash)
+    VALUES (NEW.operation_id, NEW.tenant_id, 'engine', 'approval_asked', '', '', '',
+            '{"payload_hash":"' || NEW.payload_hash || '","quorum":' || NEW.quorum || ',"round":' || NEW.number || '}',
+            0, now(), '', '');
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER journal AFTER INSERT ON approvals_approvalround
+    FOR EACH ROW EXECUTE FUNCTION opsconsole_journal_round();
+
+CREATE FUNCTION opsconsole_journal_decision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO operations_journalentry
+        (operation_id, tenant_id, actor, verb, before, after, reason, data, sequence, at, previous_hash, hash)
+    SELECT NEW.operation_id, NEW.tenant_id, left(u.name, 100) || ' (approver)', 'decided_' || NEW.verdict, '', '',
+           left(NEW.reason, 400),
+           '{"display_hash":"' || NEW.display_hash || '","payload_hash":"' || NEW.payload_hash
+           || '","separate_effect":' || NEW.separate_effect || '}', 0, now(), '', ''
+    FROM operations_user u WHERE u.id = NEW.person_id;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER journal AFTER INSERT ON approvals_decision
+    FOR EACH ROW EXECUTE FUNCTION opsconsole_journal_decision();
+
 -- A permit: only from a round that its quorum of distinct people approved and nobody rejected.
 CREATE FUNCTION opsconsole_guard_new_permit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

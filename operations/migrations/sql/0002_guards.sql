@@ -343,5 +343,18 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION opsconsole_journal_prepared() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO operations_journalentry
+        (operation_id, tenant_id, actor, verb, before, after, reason, data, sequence, at, previous_hash, hash)
+    SELECT NEW.intent_id, NEW.tenant_id, NEW.last_actor, 'prepared', '', NEW.state, '',
+           '{"payload_hash":"' || i.payload_hash || '"}', 0, now(), '', ''
+    FROM operations_intent i WHERE i.operation_id = NEW.intent_id;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER journal_prepared AFTER INSERT ON operations_operation
+    FOR EACH ROW EXECUTE FUNCTION opsconsole_journal_prepared();
+
 CREATE TRIGGER journal AFTER UPDATE ON operations_operation
     FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION opsconsole_journal_transition();
