@@ -1,15 +1,17 @@
 """All that is known about one operation, in one query, as plain facts for the core."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db import connection
 
 from operations.core.contract import Autonomy, Contract, autonomy, refusal_to_send_again
 from operations.core.facts import Approval, Facts, PermitFacts
 from operations.core.intent import sha256_of
-from operations.core.states import State
+from operations.core.states import FINAL, State
 from operations.providers.connections import NotConfigured, target_of
 from operations.providers.contract_files import LoadedContract
 from operations.providers.registry import NoContract, contract_for
@@ -34,9 +36,13 @@ SELECT o.state, o.tenant_id, o.last_event, o.reason, o.attempts_made, o.claim_to
        EXISTS (SELECT FROM reconciliation_case k WHERE k.operation_id = o.intent_id AND k.closed_at IS NULL),
        ARRAY(SELECT k.kind || ' ' || extract(epoch FROM greatest(k.opened_at, k.closed_at))
              FROM reconciliation_case k WHERE k.operation_id = o.intent_id)::text[],
-       (SELECT array_agg(e.verdict || ' ' || extract(epoch FROM e.recorded_at)) FROM operations_evidence e
-        WHERE e.operation_id = o.intent_id AND e.verdict IN ('happened', 'accepted', 'refused', 'several', 'different')
-          AND e.recorded_at > o.changed_at),
+       ARRAY(SELECT concat_ws(' ', e.verdict, extract(epoch FROM e.recorded_at), e.recorded_at > o.changed_at,
+                              e.external_id NOT IN ('', o.external_id))
+             FROM operations_evidence e
+             WHERE e.operation_id = o.intent_id AND e.source <> 'operator'
+               AND e.verdict IN ('happened', 'accepted', 'refused', 'several', 'different')
+               AND e.recorded_at > coalesce((SELECT max(word.recorded_at) FROM operations_evidence word
+                   WHERE word.operation_id = o.intent_id AND word.source = 'operator'), '-infinity')),
        clock_timestamp()
 FROM operations_operation o
 JOIN operations_intent i ON i.operation_id = o.intent_id
@@ -54,6 +60,52 @@ FOLLOW_UPS = {
     "credential_refused": "configuration",
     "key_used_with_other_body": "integrity",
 }
+
+
+class Row(NamedTuple):
+    """What QUERY answers, in its order."""
+
+    state: str
+    tenant_id: int
+    last_event: str
+    reason: str
+    attempts: int
+    token: object
+    first_sent_at: datetime | None
+    lease_until: datetime | None
+    next_step_at: datetime | None
+    deadline_at: datetime | None
+    raw: bytes
+    stored_hash: str
+    policy_version: str
+    action: str
+    digest: str
+    connection_name: str
+    provider: str
+    credential: str
+    mode: str
+    policy_in_force: str | None
+    permit_hash: str | None
+    permit_policy: str
+    permit_expires: datetime
+    round_status: str | None
+    round_expires: datetime | None
+    sent: bool
+    looked: int
+    absences: int
+    case_open: bool
+    cases: list[str]
+    learned: list[str]
+    now: datetime
+
+
+class Said(NamedTuple):
+    """One piece of evidence newer than the last word of a person. `another`: about another object than ours."""
+
+    verdict: str
+    at: float
+    since_the_last_move: bool
+    another: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,56 +126,50 @@ def gather(operation_id: str) -> Gathered | None:
     """Read one operation; None when there is no such operation."""
     with connection.cursor() as cursor:
         cursor.execute(QUERY, [operation_id])
-        row = cursor.fetchone()
-    if row is None:
+        found = cursor.fetchone()
+    if found is None:
         return None
-    (state, tenant_id, last_event, reason, attempts, token, first_sent_at, lease_until, next_step_at, deadline_at,
-     raw, stored_hash, policy_version, action, digest, name, provider, credential, mode, in_force,
-     permit_hash, permit_policy, permit_expires, round_status, round_expires,
-     sent, looked, absences, case_open, cases, learned, now) = row  # fmt: skip
-    document = json.loads(bytes(raw))
-    loaded = _contract(provider, action)
-    contract = loaded.contract if loaded else None
-    refusal = refusal_to_send_again(contract, first_sent_at, now) if contract else "There is no contract any more."
-    makes_object = contract is None or contract.creates_object
-    facts = Facts(
-        state=State(state),
-        stored_hash=stored_hash,
-        computed_hash=sha256_of(bytes(raw)),
-        policy_version=policy_version,
-        policy_in_force=in_force or "",
-        binding_intact=_intact(document, name, provider, action, digest, loaded),
-        autonomy=Autonomy.MANUAL if contract is None or mode == "manual" else autonomy(contract),
-        can_look_up=bool(contract and contract.look_ups),
-        refusal_to_send_again="" if last_event == "settled_may_retry" else refusal,
-        approval=_approval(round_status, round_expires, now),
-        approval_expires_at=round_expires,
-        permit=None
-        if permit_hash is None
-        else PermitFacts(payload_hash=permit_hash, policy_version=permit_policy, expires_at=permit_expires),
-        attempts=attempts,
-        may_have_been_sent=sent,
-        lease_until=lease_until,
-        next_look_at=next_step_at,
-        deadline_at=deadline_at,
-        look_ups_used=looked,
-        look_up_budget=contract.schedule.budget if contract else 0,
-        absence_proved=bool(contract) and absences >= max(contract.absence.agreeing_reads, 1) if contract else False,
-        case_open=case_open,
-        says_it_is_there=state == State.NOT_STARTED
-        and last_event != "settled_may_retry"
-        and _contradiction(State(state), learned, [], makes_object) != "",
-        follow_up=_follow_up(State(state), reason, cases, learned, makes_object),
-    )
+    row = Row(*found)
+    loaded = _contract(row.provider, row.action)
     return Gathered(
         operation_id=operation_id,
-        tenant_id=tenant_id,
-        facts=facts,
-        now=now,
-        contract=contract,
-        connection_name=name,
-        credential_reference=credential,
-        claim_token=token,
+        tenant_id=row.tenant_id,
+        facts=_facts(row, loaded),
+        now=row.now,
+        contract=loaded.contract if loaded else None,
+        connection_name=row.connection_name,
+        credential_reference=row.credential,
+        claim_token=row.token,
+    )
+
+
+def _facts(row: Row, loaded: LoadedContract | None) -> Facts:
+    state, contract, raw = State(row.state), loaded.contract if loaded else None, bytes(row.raw)
+    said = [_said(entry) for entry in row.learned]
+    return Facts(
+        state=state,
+        stored_hash=row.stored_hash,
+        computed_hash=sha256_of(raw),
+        policy_version=row.policy_version,
+        policy_in_force=row.policy_in_force or "",
+        binding_intact=_intact(raw, row, loaded),
+        autonomy=Autonomy.MANUAL if contract is None or row.mode == "manual" else autonomy(contract),
+        can_look_up=bool(contract and contract.look_ups),
+        refusal_to_send_again=_refusal(row, contract),
+        approval=_approval(row.round_status, row.round_expires, row.now),
+        approval_expires_at=row.round_expires,
+        permit=_permit(row),
+        attempts=row.attempts,
+        may_have_been_sent=row.sent,
+        lease_until=row.lease_until,
+        next_look_at=row.next_step_at,
+        deadline_at=row.deadline_at,
+        look_ups_used=row.looked,
+        look_up_budget=contract.schedule.budget if contract else 0,
+        absence_proved=contract is not None and row.absences >= max(contract.absence.agreeing_reads, 1),
+        case_open=row.case_open,
+        says_it_is_there=state is State.NOT_STARTED and _against(state, said, contract) > 0,
+        follow_up=_follow_up(state, row.reason, row.cases, said, contract),
     )
 
 
@@ -134,19 +180,30 @@ def _contract(provider: str, action: str) -> LoadedContract | None:
         return None
 
 
-def _intact(
-    document: dict[str, object], name: str, provider: str, action: str, digest: str, loaded: LoadedContract | None
-) -> bool:
+def _refusal(row: Row, contract: Contract | None) -> str:
+    if row.last_event == "settled_may_retry":
+        return ""
+    return refusal_to_send_again(contract, row.first_sent_at, row.now) if contract else "There is no contract any more."
+
+
+def _permit(row: Row) -> PermitFacts | None:
+    if row.permit_hash is None:
+        return None
+    return PermitFacts(payload_hash=row.permit_hash, policy_version=row.permit_policy, expires_at=row.permit_expires)
+
+
+def _intact(raw: bytes, row: Row, loaded: LoadedContract | None) -> bool:
     """Whether contract and target are still those that the approved bytes name."""
-    if loaded is None or digest != loaded.digest or document.get("action") != action:
-        return False
     try:
-        target = target_of(name)
-    except NotConfigured:
+        document = json.loads(raw)
+        target = target_of(row.connection_name)
+    except (ValueError, NotConfigured):
         return False
-    return document.get("connection") == {
-        "name": name,
-        "provider": provider,
+    if loaded is None or row.digest != loaded.digest or not isinstance(document, dict):
+        return False
+    return document.get("action") == row.action and document.get("connection") == {
+        "name": row.connection_name,
+        "provider": row.provider,
         "target": target,
         "contract": loaded.contract.cited,
         "contract_digest": loaded.digest,
@@ -161,19 +218,35 @@ def _approval(status: str | None, expires_at: datetime | None, now: datetime) ->
     return Approval(status)
 
 
-def _follow_up(state: State, reason: str, cases: list[str], learned: list[str] | None, makes_object: bool) -> str:
-    kinds = {case.split()[0] for case in cases}
+def _follow_up(state: State, reason: str, cases: Sequence[str], said: Sequence[Said], contract: Contract | None) -> str:
+    """The kind of case that the reason or the evidence calls for and that nobody has opened since."""
+    opened = [(kind, float(at)) for kind, _, at in (case.partition(" ") for case in cases)]
     wanted = FOLLOW_UPS.get(reason, "")
-    if wanted and wanted not in kinds:
+    if wanted and wanted not in {kind for kind, _ in opened}:
         return wanted
-    if state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
-        return _contradiction(state, learned, cases, makes_object)
-    return ""
+    if state not in FINAL:
+        return ""
+    answered = max((at for kind, at in opened if kind == "contradiction"), default=0.0)
+    return "contradiction" if _against(state, said, contract) > answered else ""
 
 
-def _contradiction(state: State, learned: list[str] | None, cases: list[str], makes_object: bool) -> str:
-    """ "contradiction" when something learned since the last move says otherwise and no case was opened for it yet."""
-    said = [entry.split() for entry in learned or []]
-    times = [float(at) for verdict, at in said if contradicts(state, verdict, creates_object=makes_object)]
-    answered = [float(case.split()[1]) for case in cases if case.split()[0] == "contradiction"]
-    return "contradiction" if times and max(times) > max(answered, default=0.0) else ""
+def _said(entry: str) -> Said:
+    verdict, at, since_the_last_move, another = entry.split()
+    return Said(verdict, float(at), since_the_last_move == "t", another == "t")
+
+
+def _against(state: State, said: Sequence[Said], contract: Contract | None) -> float:
+    """When something was last learned that speaks against this state; 0 when nothing was.
+
+    Answers of an earlier attempt count even if they came before the state did: a worker that had lost its claim may
+    bring a second object to light while another worker's call is under way.
+    """
+    makes_object = contract is None or contract.creates_object
+
+    def speaks_against(one: Said) -> bool:
+        if state is State.SUCCEEDED and makes_object and one.another and one.verdict in ("happened", "accepted"):
+            return True
+        counts = one.since_the_last_move or state is State.NOT_STARTED or one.verdict == "happened"
+        return counts and contradicts(state, one.verdict, creates_object=makes_object)
+
+    return max((one.at for one in said if speaks_against(one)), default=0.0)

@@ -20,12 +20,20 @@ from operations.services import execute
 from operations.services.transition import schedule
 from operations.services.withdraw import NotWithdrawable, withdraw
 from opsconsole.engine.gather import Gathered, gather
+from opsconsole.engine.timetable import rest
 from reconciliation.models import Case
 from reconciliation.services.cases import open_case
 from reconciliation.services.look_up import NothingToLookUp, look_up
 
 logger = logging.getLogger(__name__)
 SOON, LATER = 1.0, 60.0  # seconds
+
+# Reasons of a refused claim, and names of guards, that a person must put right.
+CASES_OF_REFUSALS = {
+    "integrity": Case.Kind.INTEGRITY,
+    "not_configured": Case.Kind.CONFIGURATION,
+    "claim_against_evidence": Case.Kind.CONTRADICTION,
+}
 
 
 def resume(operation_id: str, *, worker: str) -> Command | None:
@@ -38,7 +46,7 @@ def resume(operation_id: str, *, worker: str) -> Command | None:
         case Rest():
             _rest(gathered, command)
         case AskApproval():
-            open_round(operation_id=operation_id)
+            _ask_approval(gathered)
         case Withdraw():
             _withdraw(gathered, command)
         case Call():
@@ -65,7 +73,29 @@ def _rest(gathered: Gathered, command: Rest) -> None:
     if command.until is None and not waits_for and gathered.facts.next_look_at is None:
         return
     seconds = None if command.until is None else max((command.until - gathered.now).total_seconds(), 0.0)
-    schedule(operation_id=gathered.operation_id, expected=gathered.facts.state, next_step=seconds, waits_for=waits_for)
+    _look_again(gathered, seconds, waits_for=waits_for)
+
+
+def _look_again(gathered: Gathered, seconds: float | None, *, waits_for: str = "") -> None:
+    """Unless somebody rang since the facts were read: an approval that comes meanwhile must not be slept through."""
+    rest(
+        gathered.operation_id,
+        state=gathered.facts.state,
+        planned=gathered.facts.next_look_at,
+        seconds=seconds,
+        waits_for=waits_for,
+    )
+
+
+@transaction.atomic
+def _ask_approval(gathered: Gathered) -> None:
+    """A round that ran out unanswered still stands open; it is closed first, or no new one could be opened."""
+    stale = ApprovalRound.objects.select_for_update().filter(
+        operation_id=gathered.operation_id, status=ApprovalRound.Status.OPEN, expires_at__lte=gathered.now
+    )
+    if stale.exists():
+        close_round(operation_id=gathered.operation_id, status=ApprovalRound.Status.EXPIRED)
+    open_round(operation_id=gathered.operation_id)
 
 
 @transaction.atomic
@@ -104,21 +134,10 @@ def _call(gathered: Gathered, worker: str) -> None:
 
 def _not_claimed(gathered: Gathered, refused: execute.ClaimRefused, worker: str) -> None:
     """Nothing was sent. A guard may have moved meanwhile; what a person must put right becomes a case."""
-    kind = {"integrity": Case.Kind.INTEGRITY, "not_configured": Case.Kind.CONFIGURATION}.get(refused.reason)
+    kind = CASES_OF_REFUSALS.get(refused.reason) or CASES_OF_REFUSALS.get(str(refused))
     if kind is not None:
-        open_case(
-            operation_id=gathered.operation_id,
-            tenant_id=gathered.tenant_id,
-            kind=kind,
-            why=str(refused),
-            actor=worker,
-        )
-    schedule(
-        operation_id=gathered.operation_id,
-        expected=State.NOT_STARTED,
-        next_step=LATER if kind else SOON,
-        waits_for="operator" if kind else "",
-    )
+        _put_in_front_of_a_person(gathered, kind, str(refused), worker)
+    _look_again(gathered, LATER if kind else SOON, waits_for="operator" if kind else "")
 
 
 def _look_up(gathered: Gathered, worker: str) -> None:
@@ -135,14 +154,23 @@ def _look_up(gathered: Gathered, worker: str) -> None:
         look_up(operation_id=gathered.operation_id, reader=reader, contract=contract, asked_by=worker)
     except NotConfigured as error:
         _put_in_front_of_a_person(gathered, Case.Kind.CONFIGURATION, str(error), worker)
-        schedule(
-            operation_id=gathered.operation_id,
-            expected=gathered.facts.state,
-            next_step=LATER,
-            waits_for="operator",
-        )
-    except NothingToLookUp:
-        logger.info("%s moved before it was looked up.", gathered.operation_id)
+        _stay_in_doubt(gathered)
+    except NothingToLookUp as nothing:
+        _nothing_to_look_up(gathered, str(nothing), worker)
+
+
+def _nothing_to_look_up(gathered: Gathered, why: str, worker: str) -> None:
+    """Mostly it moved meanwhile. If not, the contract's ways need what nobody has, such as the object's id."""
+    now = gather(gathered.operation_id)
+    if now is not None and now.facts.state in (State.UNKNOWN, State.PENDING):
+        _put_in_front_of_a_person(now, Case.Kind.UNKNOWN, why, worker)
+        _stay_in_doubt(now)
+
+
+def _stay_in_doubt(gathered: Gathered) -> None:
+    """Try again later, in whatever doubt it is by now."""
+    for state in (State.UNKNOWN, State.PENDING):
+        schedule(operation_id=gathered.operation_id, expected=state, next_step=LATER, waits_for="operator")
 
 
 def _lose(gathered: Gathered, worker: str) -> bool:
@@ -162,12 +190,7 @@ def _investigate(gathered: Gathered, command: Investigate, worker: str) -> None:
     keeps_looking = gathered.facts.state in (State.UNKNOWN, State.PENDING) and gathered.facts.can_look_up
     last = gathered.contract.schedule.delays[-1] if gathered.contract else LATER
     soon = command.kind in ("integrity", "configuration")
-    schedule(
-        operation_id=gathered.operation_id,
-        expected=gathered.facts.state,
-        next_step=(0 if soon else last) if keeps_looking else None,
-        waits_for="operator",
-    )
+    _look_again(gathered, (0 if soon else last) if keeps_looking else None, waits_for="operator")
 
 
 def _put_in_front_of_a_person(gathered: Gathered, kind: Case.Kind, why: str, worker: str) -> None:

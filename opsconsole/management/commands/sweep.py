@@ -11,7 +11,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError, close_old_connections
 
 from opsconsole.checks import refuse_unsafe
-from opsconsole.engine.drain import drain, due
+from opsconsole.engine.drain import drain
+from opsconsole.engine.timetable import due
 
 logger = logging.getLogger(__name__)
 
