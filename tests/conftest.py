@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.test.utils import setup_databases, teardown_databases
 
 from tests.support.simulator import Simulator
 from tests.support.tenant import World, make_world
@@ -14,6 +15,22 @@ from tests.support.tenant import World, make_world
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
     """Connections of one test process are kept for the whole run."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_root(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The static files' server wants its folder to exist; what it serves here comes from the sources."""
+    settings.STATIC_ROOT = tmp_path_factory.mktemp("static")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: Any) -> Iterator[None]:
+    """The test database, whatever marks the collected tests carry; ours carry none, as they manage it themselves."""
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False)
+    yield
+    with django_db_blocker.unblock():
+        teardown_databases(made, verbosity=0)
 
 
 @pytest.fixture
