@@ -4,6 +4,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 from operations.models import Role, Tenant, User
+from operations.times import Clock, clock_for
 
 
 class ConsoleRequest(HttpRequest):
@@ -13,9 +14,17 @@ class ConsoleRequest(HttpRequest):
     tenant: Tenant
     roles: frozenset[Role]
     tenants: list[Tenant]  # all of this person's, for switching
+    clock: Clock | None
 
 
 def need_role(request: ConsoleRequest, role: Role, sentence: str) -> None:
     """Answer 403 with this sentence unless the person has the role now."""
     if role not in request.roles:
         raise PermissionDenied(sentence)
+
+
+def clock_of(request: ConsoleRequest) -> Clock:
+    """The database's time in the person's zone, read once per request."""
+    if request.clock is None:
+        request.clock = clock_for(request.user)
+    return request.clock

@@ -7,9 +7,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from approvals.queries import count_waiting_for
-from operations.requests import ConsoleRequest
-from operations.times import clock_for
+from approvals.queries import Reader, waiting_ids
+from operations.requests import ConsoleRequest, clock_of
 from reconciliation.models import Case
 
 MANY = 99  # beyond this a number in a menu says "99+" and costs no more to count
@@ -38,16 +37,16 @@ def console_context(request: HttpRequest) -> dict[str, Any]:
             "tenant_name": asked.tenant.name,
             "person_name": asked.user.name,
             "roles": ", ".join(sorted(role.label for role in asked.roles)),
-            "utc_offset": clock_for(asked.user).offset,
+            "utc_offset": clock_of(asked).offset,
             "nav": _menu(asked),
         }
     }
 
 
 def _menu(request: ConsoleRequest) -> list[Entry]:
-    decisions = count_waiting_for(tenant_id=request.tenant.pk, person=request.user, roles=request.roles, limit=MANY + 1)
+    waiting = waiting_ids(Reader.of(request), MANY + 1)
     entries = [
-        _entry(request, "Needs your decision", "decisions", decisions),
+        _entry(request, "Needs your decision", "decisions", len(waiting)),
         _entry(request, "Investigations", "cases", _open_cases(request.tenant.pk)),
         _entry(request, "Operations", "operations"),
     ]

@@ -37,6 +37,7 @@ def console(get_response: Answer) -> Answer:
         roles = frozenset(Role(item.role) for item in memberships if item.tenant_id == tenant.pk)
         asked = cast(ConsoleRequest, request)
         asked.tenant, asked.roles, asked.tenants = tenant, roles, list(tenants.values())
+        asked.clock = None
         return get_response(asked)
 
     return answer

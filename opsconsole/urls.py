@@ -25,4 +25,6 @@ urlpatterns = [
     path("api/v1/", api.urls),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
+    path("decisions/", include("approvals.urls")),
+    path("operations/", include("operations.urls")),
 ]
