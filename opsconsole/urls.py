@@ -4,6 +4,7 @@ from allauth.account import views as account
 from django.urls import include, path
 
 from opsconsole import api, views
+from opsconsole.look_up_views import look_up
 
 accounts = [
     path("login/", account.login, name="account_login"),
@@ -27,4 +28,6 @@ urlpatterns = [
     path("readyz", views.readyz, name="readyz"),
     path("decisions/", include("approvals.urls")),
     path("operations/", include("operations.urls")),
+    path("investigations/<str:operation_id>/look-up", look_up, name="look_up_now"),
+    path("investigations/", include("reconciliation.urls")),
 ]
