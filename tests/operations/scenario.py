@@ -1,4 +1,4 @@
-"""What every scenario ends with: the promises that hold after any fault, counted in the provider's own log and ledger."""
+"""What every scenario ends with: promises that hold after any fault, counted in the provider's own log and ledger."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def check_invariants(simulator: Simulator, operation_id: str, *, untouched: bool
     assert len(posts) <= len(attempts)
     for row, attempt in zip(posts, [a for a in attempts if a.outcome != "not_sent"], strict=False):
         assert attempt.claimed_at.timestamp() <= row["at"]
-    for first, second in zip(posts, posts[1:], strict=False):
+    for first, second in pairwise(posts):
         absences = Evidence.objects.filter(operation_id=operation_id, source="look_up", verdict="absent")
         assert any(first["at"] < evidence.recorded_at.timestamp() < second["at"] for evidence in absences)
     if operation.state in FINAL:
@@ -128,7 +129,7 @@ def execute(statement: str, *values: object) -> int:
     """Raw SQL on the test's connection; how many rows it met."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def patch_limits(
