@@ -33,7 +33,9 @@ JOIN operations_policy p ON p.id = i.policy_id
 WHERE r.operation_id = %(operation)s AND r.tenant_id = %(tenant)s
 ORDER BY r.number DESC LIMIT 1
 """
-LOCKED = QUERY + "FOR UPDATE OF r"
+
+# Whoever changes anything about an operation locks its row first: with one order for all, nobody waits in a circle.
+LOCK = "SELECT FROM operations_operation WHERE intent_id = %s FOR NO KEY UPDATE"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,9 +67,9 @@ class Situation:
 
 def situation_of(*, operation_id: str, tenant_id: int, person_id: int, lock: bool = False) -> Situation | None:
     """Read it; None when nobody was ever asked here. `lock`: so that two answers come one after the other."""
-    row = sql.fetch_one(
-        LOCKED if lock else QUERY, {"person": person_id, "operation": operation_id, "tenant": tenant_id}
-    )
+    if lock:
+        sql.execute(LOCK, [operation_id])
+    row = sql.fetch_one(QUERY, {"person": person_id, "operation": operation_id, "tenant": tenant_id})
     return None if row is None else _situation(row, person_id)
 
 
