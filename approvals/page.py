@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from approvals.core import refusal_to_answer
 from approvals.situation import asked_in, situation_of
@@ -99,7 +100,7 @@ def read_decision(*, tenant_id: int, operation_id: str, person: User, clock: Clo
         duplicate=situation.twin,
         agent_says_separate=intent.separate_effect,
         replaced=_replaced(intent),
-        unencrypted=intent.target if intent.target.startswith("http://") else "",
+        unencrypted=_unencrypted(intent.target),
         lost=lost_answer(intent),
         refusal=refusal,
         waiting=waiting,
@@ -125,6 +126,13 @@ def _stands(intent: Intent, status: str, *, yours: bool, missing: int) -> Standi
             external_id=operation.external_id,
         ),
     )
+
+
+def _unencrypted(target: str) -> str:
+    """The address, where what is sent to it could be read and changed on its way; this machine is no way."""
+    parts = urlsplit(target)
+    inside = parts.hostname in ("127.0.0.1", "::1", "localhost")
+    return "" if parts.scheme == "https" or inside else target
 
 
 def _prepared(intent: Intent, clock: Clock) -> list[Fact]:

@@ -18,10 +18,10 @@ PAGE: Final = 50
 SOON: Final = timedelta(hours=1)
 JUST_NOW: Final = timedelta(minutes=10)
 VIEWS: Final = {
-    "mine": "Waiting for you",
-    "others": "Waiting for others",
-    "soon": "Expiring within 1 h",
-    "decided": "Decided recently",
+    "mine": ("Waiting for you", "needs_you"),
+    "others": ("Waiting for others", "info"),
+    "soon": ("Expiring within 1 h", "needs_you"),
+    "decided": ("Decided recently", "done"),
 }
 
 

@@ -52,7 +52,7 @@ def queue(request: ConsoleRequest) -> HttpResponse:
         "approvals/queue.html",
         {
             "view": view,
-            "views": [(key, label, key == view) for key, label in VIEWS.items()],
+            "views": [(key, *words, key == view) for key, words in VIEWS.items()],
             "rows": page.rows,
             "just_now": just_now,
             "first": f"?{urlencode({'view': view})}" if after else "",

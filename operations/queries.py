@@ -128,8 +128,8 @@ def successor_of(intent: Intent) -> str:
     return str(_extra(intent, "successor"))
 
 
-def where_it_stands(intent: Intent, clock: Clock) -> Standing:
-    """For an intent read by this module."""
+def where_it_stands(intent: Intent, clock: Clock, *, successor: str = "") -> Standing:
+    """For an intent read by this module; with the `successor`'s id where there is room for it."""
     operation = intent.operation
     approval = approval_status(intent)
     next_look = clock.short(operation.next_step_at) if operation.next_step_at else ""
@@ -140,7 +140,7 @@ def where_it_stands(intent: Intent, clock: Clock) -> Standing:
             reason=operation.reason,
             missing=missing_approvals(intent),
             waits_for=operation.waits_for,
-            replaced_by=successor_of(intent),
+            replaced_by=successor,
         ),
         tone=words.tone(operation.state, approval, reason=operation.reason),
         outside=words.outside(

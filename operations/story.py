@@ -38,6 +38,7 @@ VERBS: Final = {
     "settled_may_retry": "Settled: it may be sent again",
     "marked_disputed": "Marked for investigation",
 }
+DOUBTFUL: Final = frozenset({State.PENDING, State.UNKNOWN, State.DISPUTED})
 DECISIONS: Final = frozenset({"approval_asked", "decided_approve", "decided_reject"})
 OUTCOMES: Final = {
     "": "under way, or its answer is not known yet",
@@ -124,7 +125,7 @@ class Story:
     evidence: list[Learned]
     journal: list[Entry]
     waits_for_decision: bool
-    doubtful: bool
+    investigated: bool
     replaces: str
     replaced_by: str
 
@@ -144,7 +145,7 @@ def story_of(intent: Intent, clock: Clock) -> Story:
     return Story(
         operation_id=intent.operation_id,
         digits=intent.payload_hash.removeprefix("sha256:"),
-        stands=where_it_stands(intent, clock),
+        stands=where_it_stands(intent, clock, successor=successor_of(intent)),
         why=words.reason_sentence(operation.reason),
         now=NOW[state],
         next_step=clock.at(operation.next_step_at) if operation.next_step_at and state not in FINAL else None,
@@ -158,7 +159,7 @@ def story_of(intent: Intent, clock: Clock) -> Story:
         evidence=[_learned(item, operation.fact_id, clock) for item in evidence],
         journal=[_entry(item, clock) for item in journal],
         waits_for_decision=state is State.NOT_STARTED and approval_status(intent) == "open",
-        doubtful=state in (State.UNKNOWN, State.DISPUTED, State.PENDING),
+        investigated=state in DOUBTFUL or any(item.verb == "case_opened" for item in journal),
         replaces=intent.replaces_id or "",
         replaced_by=successor_of(intent),
     )
@@ -198,7 +199,7 @@ def _learned(item: Evidence, fact_id: int | None, clock: Clock) -> Learned:
     found = [_found(match) for match in item.result if isinstance(match, dict)] if isinstance(item.result, list) else []
     return Learned(
         anchor=f"evidence-{item.pk}",
-        at=at.exact,
+        at=at.line,
         at_iso=at.iso,
         asked_by=Source(item.source).label.capitalize(),
         answer=visible(item.words),
@@ -222,7 +223,7 @@ def _entry(item: JournalEntry, clock: Clock) -> Entry:
     detail = words.reason_sentence(item.reason) if moved else visible(item.reason)
     return Entry(
         anchor=f"event-{item.sequence}",
-        at=at.exact,
+        at=at.line,
         at_iso=at.iso,
         actor=visible(item.actor),
         text=VERBS.get(item.verb, item.verb.replace("_", " ").capitalize()),

@@ -18,6 +18,7 @@ class Moment:
 
     iso: str
     exact: str  # 1 Dec 2026 18:41:07 UTC+05:00
+    line: str  # 1 Dec 18:41:07, where a heading says the offset; with it where it is another one
     short: str  # 18:41 today, or 1 Dec 18:41
     words: str  # 41 min
     since: int | None = None
@@ -39,6 +40,7 @@ class Clock:
         return Moment(
             iso=local.isoformat(timespec="seconds"),
             exact=self.exact(instant),
+            line=self.line(instant),
             short=self.short(instant),
             words=duration(abs(seconds)),
             since=-seconds if past else None,
@@ -49,6 +51,13 @@ class Clock:
         """Day, time to the second and offset: nothing is left to guess."""
         local = instant.astimezone(self.zone)
         return f"{local.day} {local:%b %Y %H:%M:%S} {offset_words(local)}"
+
+    def line(self, instant: datetime) -> str:
+        """For columns whose heading says the offset; an instant with another one (summer time) says it itself."""
+        local = instant.astimezone(self.zone)
+        year = "" if local.year == self.now.astimezone(self.zone).year else f" {local.year}"
+        offset = "" if offset_words(local) == self.offset else f" {offset_words(local)}"
+        return f"{local.day} {local:%b}{year} {local:%H:%M:%S}{offset}"
 
     def short(self, instant: datetime) -> str:
         """The time, with the day only where it is not today."""

@@ -43,7 +43,8 @@ def explorer(request: ConsoleRequest) -> HttpResponse:
 @require_safe
 def operation(request: ConsoleRequest, operation_id: str) -> HttpResponse:
     """One operation from prepare to its end."""
-    story = story_of(_intent(request, operation_id), clock_of(request))
+    clock = clock_of(request)
+    story = story_of(_intent(request, operation_id), clock)
     may_decide = story.waits_for_decision and Role.APPROVER in request.roles
     return render(
         request,
@@ -51,7 +52,10 @@ def operation(request: ConsoleRequest, operation_id: str) -> HttpResponse:
         {
             "story": story,
             "trail": [("Operations", reverse("operations"))],
+            "evidence_title": f"Evidence, times in {clock.offset}",
+            "journal_title": f"What happened, times in {clock.offset}",
             "decide_url": reverse("decision", args=[operation_id]) if may_decide else "",
+            "case_url": reverse("case", args=[operation_id]) if story.investigated else "",
         },
     )
 
