@@ -17,8 +17,8 @@ class ApprovalRound(models.Model):
         EXPIRED = "expired", "Expired"
         WITHDRAWN = "withdrawn", "Withdrawn"
 
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="rounds")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="rounds", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     number = models.PositiveSmallIntegerField()
     payload_hash = models.CharField(max_length=71)
     policy_version = models.CharField(max_length=100)
@@ -53,10 +53,12 @@ class Decision(models.Model):
         APPROVE = "approve", "Approved"
         REJECT = "reject", "Rejected"
 
-    round = models.ForeignKey(ApprovalRound, on_delete=models.PROTECT, related_name="decisions")
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="+")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions")
+    round = models.ForeignKey(ApprovalRound, on_delete=models.PROTECT, related_name="decisions", db_index=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions", db_index=False
+    )
     verdict = models.CharField(max_length=10, choices=Verdict)
     payload_hash = models.CharField(max_length=71)
     display_hash = models.CharField(max_length=71, help_text="sha256 of what the page showed.")
@@ -75,6 +77,7 @@ class Decision(models.Model):
                 condition=~models.Q(verdict="reject") | ~models.Q(reason=""), name="decision_reject_says_why"
             ),
         ]
+        indexes = [models.Index(fields=["tenant", "-decided_at"], name="decision_newest")]
 
     def __str__(self) -> str:
         return f"{self.verdict} by {self.person_id} in round {self.round_id}"

@@ -11,7 +11,7 @@ class LookUp(models.Model):
     """One read at the provider. What it proves is its evidence; here is how and for whom it was asked."""
 
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="look_ups")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     evidence = models.OneToOneField(Evidence, on_delete=models.PROTECT, related_name="look_up")
     way = models.CharField(max_length=20)
     asked_by = models.CharField(max_length=120)
@@ -36,7 +36,7 @@ class Case(models.Model):
         CONTRADICTION = "contradiction", "The provider contradicts what is on record"
 
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="cases")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     kind = models.CharField(max_length=20, choices=Kind)
     why = models.CharField(max_length=400)
     opened_at = models.DateTimeField(db_default=Now())
@@ -72,7 +72,7 @@ class Resolution(models.Model):
 
     case = models.OneToOneField(Case, on_delete=models.PROTECT, related_name="resolution")
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="resolutions")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     verdict = models.CharField(max_length=15, choices=Verdict)
     reason = models.TextField()
     evidence_reference = models.CharField(max_length=300)

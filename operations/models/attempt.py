@@ -10,12 +10,12 @@ from operations.models.tenant import Tenant
 class Attempt(models.Model):
     """`absence_credible_at`: before this moment the request may still be on its way, so "not there" proves nothing."""
 
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="attempts")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="attempts", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     number = models.PositiveSmallIntegerField()
     claim_token = models.UUIDField()
     worker = models.CharField(max_length=120)
-    permit = models.ForeignKey("Permit", on_delete=models.PROTECT, related_name="+")
+    permit = models.ForeignKey("Permit", on_delete=models.PROTECT, related_name="+", db_index=False)
     request_digest = models.CharField(max_length=71)
     claimed_at = models.DateTimeField(db_default=Now())
     absence_credible_at = models.DateTimeField()

@@ -21,8 +21,8 @@ class Source(models.TextChoices):
 class Evidence(models.Model):
     """`result` holds the normalised values of the object, never a body; `asked_at` is when the question left us."""
 
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="evidence")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="evidence", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     attempt_number = models.PositiveSmallIntegerField(null=True, blank=True)
     source = models.CharField(max_length=15, choices=Source)
     verdict = models.CharField(max_length=15)
@@ -43,6 +43,7 @@ class Evidence(models.Model):
                 condition=models.Q(verdict__in=[v.value for v in Verdict]), name="evidence_verdict_known"
             ),
         ]
+        indexes = [models.Index(fields=["operation", "id"], name="evidence_of_operation")]
 
     def __str__(self) -> str:
         return f"{self.source} about {self.operation_id}: {self.verdict}"

@@ -13,10 +13,10 @@ class Intent(models.Model):
     """`canonical` decides. Every other column is a copy for searching and showing, and just as unchangeable."""
 
     operation_id = models.CharField(primary_key=True, max_length=29)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="intents")
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="intents")
-    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="intents")
-    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="intents")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="intents", db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="intents", db_index=False)
+    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="intents", db_index=False)
+    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="intents", db_index=False)
     action = models.CharField(max_length=80)
     canonical = models.BinaryField()
     payload_hash = models.CharField(max_length=71)
@@ -29,7 +29,9 @@ class Intent(models.Model):
     content_hash = models.CharField(max_length=71)
     idempotency_key = models.CharField(max_length=60)
     business_key = models.CharField(max_length=300, blank=True)
-    replaces = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="replaced_by")
+    replaces = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="replaced_by", db_index=False
+    )
     separate_effect = models.BooleanField(default=False)
     rationale = models.TextField(blank=True)
     amount_minor = models.BigIntegerField(null=True, blank=True)
@@ -47,7 +49,10 @@ class Intent(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["tenant", "business_key"], name="intent_business_key"),
+            models.Index(
+                fields=["tenant", "business_key"], name="intent_business_key", condition=~models.Q(business_key="")
+            ),
+            models.Index(fields=["replaces"], name="intent_replaced", condition=models.Q(replaces__isnull=False)),
             models.Index(fields=["tenant", "-operation_id"], name="intent_newest"),
         ]
 

@@ -9,8 +9,8 @@ from operations.models.tenant import Tenant
 class JournalEntry(models.Model):
     """`sequence`, `at`, `previous_hash` and `hash` are set by a trigger, whatever the writer says."""
 
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="journal")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="journal", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     sequence = models.PositiveIntegerField()
     at = models.DateTimeField()
     actor = models.CharField(max_length=120)

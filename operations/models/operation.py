@@ -13,8 +13,8 @@ class Operation(models.Model):
     """`next_step_at` is when the engine should look again; `waits_for` names the people it waits for, if any."""
 
     intent = models.OneToOneField(Intent, on_delete=models.PROTECT, primary_key=True, related_name="operation")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="operations")
-    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="operations")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="operations", db_index=False)
+    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="operations", db_index=False)
     state = models.CharField(max_length=20, default=State.NOT_STARTED)
     last_event = models.CharField(max_length=20, blank=True)
     last_actor = models.CharField(max_length=120)
@@ -28,7 +28,9 @@ class Operation(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     creates_object = models.BooleanField()
     attempts_made = models.PositiveSmallIntegerField(default=0)
-    fact = models.ForeignKey("Evidence", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    fact = models.ForeignKey(
+        "Evidence", on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(db_default=Now())
     changed_at = models.DateTimeField(db_default=Now())
 

@@ -10,8 +10,8 @@ from operations.models.tenant import Tenant
 class Permit(models.Model):
     """Fits one operation and one hash. Written when the quorum is reached; execution reads it and asks nobody."""
 
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="permits")
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="permits", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     round_number = models.PositiveSmallIntegerField()
     payload_hash = models.CharField(max_length=71)
     policy_version = models.CharField(max_length=100)
