@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from approvals.models import Decision
 from operations.api.schemas import ApprovalOut, DecisionOut
@@ -30,11 +30,7 @@ WHERE o.intent_id = %s
 
 def decision_url(operation_id: str) -> str:
     """The page where approvers decide it; following it by itself changes nothing."""
-    try:
-        page = reverse("decision", args=[operation_id])
-    except NoReverseMatch:
-        page = f"/decisions/{operation_id}/"
-    return f"{settings.PUBLIC_URL}{page}"
+    return f"{settings.PUBLIC_URL}{reverse('decision', args=[operation_id])}"
 
 
 def summaries(operation_ids: Sequence[str]) -> dict[str, ApprovalOut]:

@@ -23,6 +23,7 @@ client_reference: it is the same operation or a new one, never a second one.
 
 import json
 import logging
+import unicodedata
 from http import HTTPStatus
 from typing import Final
 
@@ -136,4 +137,4 @@ def _bad_parameter(error: BadParameters) -> Problem:
 
 def _harmless(field: str) -> str:
     """A field's name comes from the agent, too; one that is itself a secret is not repeated."""
-    return "(not shown)" if problem_in(field) else field[:200]
+    return "(not shown)" if problem_in(unicodedata.normalize("NFC", field)) else field[:200]

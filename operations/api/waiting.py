@@ -1,7 +1,7 @@
 """Long-poll: hold the answer back until the operation changes. Between two short reads nothing is held but a thread."""
 
-import time
 from collections.abc import Callable
+from time import monotonic, sleep
 from typing import Final
 
 from operations.core.states import FINAL
@@ -12,11 +12,11 @@ LONGEST: Final = 25  # below what proxies cut off
 
 def wait_for_change(operation_id: str, seconds: int, standing: Callable[[str], tuple[object, ...]]) -> None:
     """Return as soon as the standing differs from the first one read, when it is final, or when the time is over."""
-    deadline = time.monotonic() + seconds
+    deadline = monotonic() + seconds
     first = standing(operation_id)
     if first[0] in FINAL:
         return
-    while (left := deadline - time.monotonic()) > 0:
-        time.sleep(min(POLL_SECONDS, left))
+    while (left := deadline - monotonic()) > 0:
+        sleep(min(POLL_SECONDS, left))
         if standing(operation_id) != first:
             return

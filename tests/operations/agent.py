@@ -10,6 +10,7 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 
+from operations.providers import http
 from tests.support.tenant import World
 
 PAYLOAD = {"amount_minor": 1250000, "currency": "KZT", "recipient": "vendor_77", "recipient_name": "Vendor 77 LLP"}
@@ -28,7 +29,7 @@ class AgentClient:
         client = Client(raise_request_exception=False)
         return client.generic(method, path, body, content_type=content_type, headers=headers)
 
-    def get(self, path: str = OPERATIONS, **query: str | int) -> Any:
+    def get(self, path: str = OPERATIONS, /, **query: str | int) -> Any:
         text = "&".join(f"{name}={value}" for name, value in query.items())
         return self._send("GET", f"{path}?{text}", b"", "")
 
@@ -71,13 +72,15 @@ def assert_problem(response: Any, status: int, code: str, field: str | None = No
 
 
 def at_once[Result](times: int, work: Callable[[], Result], *, workers: int = 8) -> list[Result]:
-    """Call `work` so many times from threads that use the database for real."""
+    """Call `work` so many times from threads that use the database for real and leave no connection behind."""
 
     def one(_: int) -> Result:
         try:
             return work()
         finally:
             connection.close()
+            if kept := getattr(http._local, "kept", None):
+                kept[1].close()
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(one, range(times)))

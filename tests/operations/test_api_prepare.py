@@ -125,14 +125,16 @@ def test_card_numbers_keys_and_tokens_are_refused_and_not_repeated(
 ) -> None:
     text = f"pay with {secret} please"
     name = field.removeprefix("payload.")
-    response = agent.prepare(payload={name: text}) if "." in field else agent.prepare(**{name: text})
+    changes: dict[str, Any] = {"payload": {name: text}} if "." in field else {name: text}
+    response = agent.prepare(**changes)
     assert_problem(response, 422, "sensitive_or_unsafe_text", field)
     assert not Intent.objects.exists()
     assert secret not in response.content.decode() + caplog.text
 
 
 def test_a_secret_as_a_field_name_is_not_repeated_either(agent: AgentClient) -> None:
-    response = agent.prepare(**{CARD: 1})
+    changes: dict[str, Any] = {CARD: 1}
+    response = agent.prepare(**changes)
     assert_problem(response, 422, "unexpected_field", "(not shown)")
     assert CARD not in response.content.decode()
 
