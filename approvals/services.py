@@ -188,7 +188,8 @@ def _check(answer: _Answer, situation: Situation) -> None:
             separate_effect=answer.separate_effect or situation.separate_effect,
         )
     if sentence:
-        raise MayNotDecide(sentence, late=not asked.waiting or asked.already_answered)
+        over = situation.now >= asked.expires_at
+        raise MayNotDecide(sentence, late=over or not asked.waiting or asked.already_answered)
 
 
 def possible_duplicate(situation: Situation) -> str:

@@ -196,7 +196,7 @@ def _tried(attempt: Attempt, clock: Clock) -> Tried:
 
 def _learned(item: Evidence, fact_id: int | None, clock: Clock) -> Learned:
     at = clock.at(item.asked_at)
-    found = [_found(match) for match in item.result if isinstance(match, dict)] if isinstance(item.result, list) else []
+    found = [_found(match, item.operation_id) for match in item.result if isinstance(match, dict)] if isinstance(item.result, list) else []
     return Learned(
         anchor=f"evidence-{item.pk}",
         at=at.line,
@@ -210,9 +210,9 @@ def _learned(item: Evidence, fact_id: int | None, clock: Clock) -> Learned:
     )
 
 
-def _found(match: dict[str, object]) -> tuple[str, str]:
+def _found(match: dict[str, object], own: str) -> tuple[str, str]:
     """The provider's id first, then its other values as they were compared."""
-    values = {key: visible(str(value)) for key, value in match.items()}
+    values = {key: "this operation" if value == own else visible(str(value)) for key, value in match.items()}
     name = values.pop("id", "")
     return name, ", ".join(f"{key} {value}" for key, value in values.items())
 
