@@ -18,7 +18,7 @@ from reconciliation.core import refusal_to_look_up, ways_to_ask
 from reconciliation.findings import Found, findings_of
 from reconciliation.history import Entry, history_of
 from reconciliation.models import Case, Resolution
-from reconciliation.services.cases import DOUBTFUL
+from reconciliation.services.cases import doubt_of
 from reconciliation.services.standing import Stands, refusal_of_verdict, standing_of
 
 ANSWERS: Final = (Resolution.Verdict.HAPPENED, Resolution.Verdict.DID_NOT_HAPPEN, Resolution.Verdict.MAY_RETRY)
@@ -85,6 +85,11 @@ class CasePage:
     mine: bool
     owner: str
 
+    @property
+    def asks_reference(self) -> bool:
+        """Whether it can be said that it happened, which needs what the provider calls it."""
+        return any(choice.value == Resolution.Verdict.HAPPENED for choice in self.choices)
+
 
 def contract_of(operation: Operation) -> Contract | None:
     """The contract in force for this operation's provider and action, if there is one."""
@@ -106,8 +111,8 @@ def page_of(operation: Operation, *, person_id: int, operator: bool, clock: Cloc
     cases = list(Case.objects.filter(operation=operation).select_related("claimed_by", "resolution__by").order_by("pk"))
     open_cases = [case for case in cases if case.closed_at is None]
     case = open_cases[0] if open_cases else None
-    kind = case.kind if case else str(DOUBTFUL.get(State(operation.state), ""))
     stands = standing_of(operation, contract, case_kind=case.kind if case else "")
+    kind = case.kind if case else doubt_of(stands.standing.state, overdue=stands.standing.overdue) or ""
     found = findings_of(operation, contract, clock)
     owner = case.claimed_by if case and case.claimed_until and case.claimed_until > clock.now else None
     word, tone = _chip(operation, kind, stands)
@@ -190,7 +195,6 @@ def _more(operation: Operation, found: list[Found], clock: Clock) -> str:
 def _conflict(intent: Intent, found: list[Found]) -> list[Fact]:
     """The three facts of a version conflict, side by side: seen, there now, proposed."""
     payload = json.loads(bytes(intent.canonical))["payload"]
-    seen = payload.get("expected_version")
     proposed = ", ".join(
         f"{visible(str(name))} {visible(str(value))}"
         for name, value in payload.items()
@@ -198,7 +202,7 @@ def _conflict(intent: Intent, found: list[Found]) -> list[Fact]:
     )
     now = next((text for item in reversed(found) for _, text in item.found), "")
     return [
-        Fact(label="What the agent saw", value=f"version {seen}"),
+        Fact(label="What the agent saw", value=f"version {payload.get('expected_version')}"),
         Fact(label="What the provider says", value=now or "not asked yet: look it up"),
         Fact(label="What was proposed", value=proposed),
     ]

@@ -27,11 +27,14 @@ WHERE operation_id = %(operation)s AND closed_at IS NULL
   AND (claimed_by_id IS NULL OR claimed_by_id = %(person)s OR claimed_until <= clock_timestamp())
 """
 
-DOUBTFUL = {
-    State.UNKNOWN: Case.Kind.UNKNOWN,
-    State.PENDING: Case.Kind.UNKNOWN,
-    State.DISPUTED: Case.Kind.DISPUTED,
-}
+IS_OVERDUE = "SELECT FROM operations_operation WHERE intent_id = %s AND deadline_at <= clock_timestamp()"
+
+
+def doubt_of(state: State, *, overdue: bool) -> Case.Kind | None:
+    """The kind of case that a doubt stands for even before one is open; None where nothing is in doubt."""
+    if state is State.DISPUTED:
+        return Case.Kind.DISPUTED
+    return Case.Kind.UNKNOWN if state is State.UNKNOWN or (state is State.PENDING and overdue) else None
 
 
 class NotTaken(Exception):
@@ -59,7 +62,10 @@ def open_case(*, operation_id: str, tenant_id: int, kind: Case.Kind, why: str, a
 
 def case_of(operation: Operation, *, actor: str) -> Case | None:
     """The open case, opened now where an operation in doubt has none yet. Inside the caller's transaction."""
-    kind = DOUBTFUL.get(State(operation.state))
+    with connection.cursor() as cursor:
+        cursor.execute(IS_OVERDUE, [operation.pk])
+        overdue = cursor.rowcount > 0
+    kind = doubt_of(State(operation.state), overdue=overdue)
     found = Case.objects.filter(operation=operation, closed_at__isnull=True).order_by("pk")
     if kind is not None and not found.exists():
         why = "An operator took it up before the look-ups were used up."
