@@ -15,6 +15,7 @@ from django.db import connection
 
 from operations.core.intent import sha256_of
 from operations.models import Attempt, Evidence, Intent, JournalEntry, Operation
+from operations.services import execute as services
 from reconciliation.models import Case
 from tests.support.simulator import Json, Simulator
 
@@ -77,19 +78,24 @@ def reads(simulator: Simulator, operation_id: str) -> list[Json]:
     return [row for row in simulator.requests(reference=operation_id) if row["method"] == "GET"]
 
 
-def check_invariants(simulator: Simulator, operation_id: str, *, untouched: bool = True) -> None:
-    """The five promises of every scenario. `untouched`: nobody has tampered with the stored bytes."""
-    posts = simulator.posts(operation_id)
+def send_once(operation_id: str) -> None:
+    """One claim, one call, its record; nothing after it."""
+    claim = services.claim(operation_id=operation_id, worker="test")
+    assert claim is not None
+    services.record(claim, services.call(claim))
+
+
+def check_invariants(simulator: Simulator, operation_id: str, *, stranger_s: int = 0) -> None:
+    """The five promises of every scenario. `stranger_s`: so many first requests under its key were not ours."""
+    posts = simulator.posts(operation_id)[stranger_s:]
     intent = Intent.objects.get(operation_id=operation_id)
     operation = Operation.objects.get(pk=operation_id)
     attempts = list(Attempt.objects.filter(operation_id=operation_id).order_by("number"))
     assert len(simulator.payments(operation_id)) <= 1
     assert {row["key"] for row in posts} <= {intent.idempotency_key}
-    if untouched:
-        raw = bytes(intent.canonical)
-        assert sha256_of(raw) == intent.payload_hash
-        rounds = committed("SELECT payload_hash FROM approvals_decision WHERE operation_id = %s", operation_id)
-        assert {row[0] for row in rounds} <= {intent.payload_hash}
+    assert sha256_of(bytes(intent.canonical)) == intent.payload_hash
+    approved = committed("SELECT payload_hash FROM approvals_decision WHERE operation_id = %s", operation_id)
+    assert {row[0] for row in approved} <= {intent.payload_hash}
     assert len(posts) <= len(attempts)
     for row, attempt in zip(posts, [a for a in attempts if a.outcome != "not_sent"], strict=False):
         assert attempt.claimed_at.timestamp() <= row["at"]
@@ -125,7 +131,7 @@ def guards_off(*tables: str) -> Iterator[None]:
                 cursor.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
 
 
-def execute(statement: str, *values: object) -> int:
+def execute(statement: str, *values: Any) -> int:
     """Raw SQL on the test's connection; how many rows it met."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)

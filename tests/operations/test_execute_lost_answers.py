@@ -8,10 +8,9 @@ import pytest
 
 from operations.models import Attempt, Intent, Operation
 from operations.providers import bounded, http
-from operations.services import execute
 from opsconsole.engine.drain import carry_on
 from opsconsole.engine.tasks import resume as deliver
-from tests.operations.scenario import check_invariants, moves, outcomes, patch_limits, reads
+from tests.operations.scenario import check_invariants, moves, outcomes, patch_limits, reads, send_once
 from tests.support.simulator import Simulator
 from tests.support.sockets import CERTIFICATE, Relay, SocketServer, free_port
 from tests.support.tenant import World
@@ -37,13 +36,6 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     forget()
-
-
-def send_once(operation_id: str) -> None:
-    """One claim, one call, its record; nothing after it."""
-    claim = execute.claim(operation_id=operation_id, worker="test")
-    assert claim is not None
-    execute.record(claim, execute.call(claim))
 
 
 def test_p01_a_read_time_out_is_looked_up_and_not_repeated(world: World, simulator: Simulator) -> None:
