@@ -57,6 +57,11 @@ class Visitor:
     ) -> None:
         self.http.close()
 
+    @staticmethod
+    def agent(url: str, key: str) -> httpx.Client:
+        """An agent's HTTP client."""
+        return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, trust_env=False, timeout=30)
+
     def form(self, operation_id: str) -> dict[str, str]:
         """The decision page's form as it stands now."""
         page = self.http.get(f"/decisions/{operation_id}/")
