@@ -79,7 +79,7 @@ def _object(entry: dict[str, Any], contract: Contract | None, wanted: dict[str, 
     name = contract.object.id if contract else "id"
     told = [
         f"{visible(field)} {visible(str(value))}{_approved(field, value, wanted)}"
-        for field, value in entry.items()
+        for field, value in sorted(entry.items(), key=lambda item: item[0] in wanted)
         if field != name and (field not in wanted or value != wanted[field] or len(entry) <= 3)
     ]
     return visible(str(entry.get(name, ""))), " · ".join(told)

@@ -95,7 +95,10 @@ def _refused(
     """409 when somebody or something was quicker; then the page shows how it stands now."""
     if str(refusal) == NOT_AN_OPERATOR:
         raise PermissionDenied(NOT_AN_OPERATOR)
-    form.add_error(refusal.field or None, str(refusal))
+    if refusal.late:
+        messages.error(request, str(refusal))
+    else:
+        form.add_error(refusal.field or None, str(refusal))
     return _case_page(request, _operation(request, operation_id), form, status=409 if refusal.late else 400)
 
 
