@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 
 KEY_MARGIN: Final = 0.1  # of the key's published life: a clock that runs a little wrong must not cost a second effect
 
-type Template = str | int | bool | None | list[Template] | dict[str, Template]
+type Template = str | int | bool | list[Template] | dict[str, Template] | None
 type Retention = int | Literal["permanent", "unpublished"]
 
 
@@ -213,7 +213,7 @@ def dig(document: object, path: str) -> object:
     for step in path.split(".") if path else ():
         if isinstance(value, Mapping) and step in value:
             value = value[step]
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
             value = value[int(step)]
         else:
             return MISSING

@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 32
 MAX_INTEGER: Final = 2**53 - 1
 CROCKFORD: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-type Json = None | bool | int | str | list[Json] | dict[str, Json]
+type Json = bool | int | str | list[Json] | dict[str, Json] | None
 
 
 class Refused(ValueError):
@@ -50,9 +50,10 @@ def parse_strict(raw: bytes, *, max_bytes: int = MAX_BYTES) -> dict[str, Json]:
         raise Refused("not_json", "", f"The body is not JSON at character {error.pos}: {error.msg}.") from None
     except RecursionError:
         raise Refused("too_deep", "", f"The body is nested deeper than {MAX_DEPTH} levels.") from None
+    if isinstance(value, dict | _Duplicate):
+        _walk(value, "", 1)
     if not isinstance(value, dict):
         raise Refused("not_an_object", "", "The body must be a JSON object.")
-    _walk(value, "", 1)
     return value
 
 
@@ -107,6 +108,7 @@ def _walk(value: Any, path: str, depth: int) -> None:
             _refuse_number(value, path)
         case _Duplicate():
             field = f"{path}.{value.key}" if path else value.key
+            _text(value.key, field)
             raise Refused("duplicate_key", field, "This key stands twice in one object.")
         case _:
             return
@@ -130,7 +132,7 @@ def canonical(document: Mapping[str, Json]) -> bytes:
     """RFC 8785 bytes of a document of safe values; raises `Refused` for anything that has no canonical form."""
     _reject_floats(document, "")
     try:
-        return rfc8785.dumps(document)  # type: ignore[arg-type]  # its type has no name for our recursive Json
+        return rfc8785.dumps(document)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise Refused("no_canonical_form", "", f"No canonical form exists: {error}.") from None
 

@@ -16,6 +16,8 @@ from operations.core.render import Expected
 
 # "Ask again over there": by HTTP's own rules the resource was not acted on. 302 and 303 can follow an effect.
 REDIRECTS: Final = (301, 307, 308)
+MAX_ID: Final = 200  # what the tables hold; a longer id could not be kept, so it proves nothing
+MAX_SHOWN: Final = 200
 
 
 class Phase(StrEnum):
@@ -117,7 +119,7 @@ def judge_look_up(contract: Contract, way: LookUpWay, wanted: Expected, answer: 
 def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: Answer, found: list[object]) -> Finding:
     if any(dig(item, name) is MISSING for item in found for name in (contract.object.id, *wanted.ours)):
         return _unreadable("A listed object lacks the fields that would tell whose it is.", answer)
-    ours = [item for item in found if all(dig(item, name) == value for name, value in wanted.ours.items())]
+    ours = [item for item in found if all(same(dig(item, name), value) for name, value in wanted.ours.items())]
     if len(ours) > 1:
         return Finding(
             verdict=Verdict.SEVERAL,
@@ -127,7 +129,7 @@ def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: An
         )
     if ours:
         return _judge_object(contract.object, wanted, ours[0], fresh=False)
-    if not all(dig(answer.body, name) == value for name, value in way.complete.items()):
+    if not all(same(dig(answer.body, name), value) for name, value in way.complete.items()):
         return Finding(
             verdict=Verdict.SAYS_NOTHING, reason="incomplete_list", words="Nothing yet: the list is not complete."
         )
@@ -136,40 +138,59 @@ def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: An
 
 def _judge_object(shape: ProviderObject, wanted: Expected, found: object, *, fresh: bool) -> Finding:
     """Compare one object with the intent. `fresh`: it is the direct answer to our own write."""
-    external_id = dig(found, shape.id)
-    if not isinstance(external_id, str | int) or isinstance(external_id, bool) or external_id == "":
+    external_id = _usable_id(dig(found, shape.id))
+    if not external_id:
         return Finding(
             verdict=Verdict.SAYS_NOTHING if fresh else Verdict.UNREADABLE,
             reason="no_object_id",
             words="The answer lacks the object id its contract promises, so it proves nothing.",
         )
     shown = _shown(shape, wanted, found)
-    if shape.version is not None and dig(found, shape.version.field) == wanted.base_version:
+    if shape.version is not None and same(dig(found, shape.version.field), wanted.base_version):
         return Finding(
             verdict=Verdict.SAYS_NOTHING if fresh else Verdict.ABSENT,
             reason="still_base_version",
             words="The record still has the version this change was based on: not applied.",
-            external_id=str(external_id),
+            external_id=external_id,
             matches=(shown,),
         )
-    differs = [name for name, value in (wanted.ours | wanted.equal).items() if dig(found, name) != value]
+    differs = [name for name, value in (wanted.ours | wanted.equal).items() if not same(dig(found, name), value)]
     if differs or not _next_version(shape, wanted, found):
         names = ", ".join(differs or ["version"])
         return Finding(
             verdict=Verdict.DIFFERENT,
             reason="values_differ",
             words=f"An object exists, but its {names} is not what was approved. A person decides.",
-            external_id=str(external_id),
+            external_id=external_id,
             matches=(shown,),
         )
-    return _by_status(shape, found, str(external_id), shown)
+    return _by_status(shape, found, external_id, shown)
+
+
+def _usable_id(value: object) -> str:
+    """The object's id as text; "" where there is none that could be stored and asked for again."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    text = _storable(str(value)) if isinstance(value, str) or abs(value) < 10**MAX_ID else ""
+    return text if text == str(value) and len(text) <= MAX_ID else ""
+
+
+def same(found: object, wanted: object) -> bool:
+    """Equal as JSON values: `true` is not 1, at any depth."""
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    if isinstance(found, Mapping) and isinstance(wanted, Mapping):
+        return found.keys() == wanted.keys() and all(same(item, wanted[key]) for key, item in found.items())
+    if isinstance(found, list) and isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(same, found, wanted))
+    return found == wanted
 
 
 def _next_version(shape: ProviderObject, wanted: Expected, found: object) -> bool:
     """For a numbered version, ours must be the very next; a later one may hold somebody else's change as well."""
     if shape.version is None or not isinstance(wanted.base_version, int):
         return True
-    return dig(found, shape.version.field) == wanted.base_version + 1
+    return same(dig(found, shape.version.field), wanted.base_version + 1)
 
 
 def _by_status(shape: ProviderObject, found: object, external_id: str, shown: dict[str, Json]) -> Finding:
@@ -194,7 +215,15 @@ def _shown(shape: ProviderObject, wanted: Expected, found: object) -> dict[str, 
 
 
 def _plain(value: object) -> Json:
-    return value if isinstance(value, str | int | bool) or value is None else str(value)[:200]
+    """Small and storable: evidence keeps what was compared, and no provider can make it impossible to keep."""
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**63):
+        return value
+    return _storable(repr(value)[:MAX_SHOWN] if not isinstance(value, str) else value[:MAX_SHOWN])
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL holds neither NUL nor half a surrogate pair; both become the replacement character."""
+    return "".join("\ufffd" if char == "\x00" or "\ud800" <= char <= "\udfff" else char for char in text)
 
 
 def _nothing_there(way: LookUpWay, words: str) -> Finding:
@@ -213,7 +242,7 @@ def _unreadable(words: str, answer: Answer) -> Finding:
         verdict=Verdict.UNREADABLE,
         reason="look_up_failed",
         words=words,
-        retry_after=min(int(wait), 86_400) if wait.isascii() and wait.isdigit() else None,
+        retry_after=min(int(wait[:9]), 86_400) if wait.isascii() and wait.isdigit() else None,
     )
 
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-CARD: Final = re.compile(r"(?<![0-9])(?:[0-9][ -]?){12,18}[0-9](?![0-9])")
+DIGITS: Final = re.compile(r"[0-9]+(?:[ \u00a0\u202f-][0-9]+)*")
 SECRETS: Final = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
     ("a signed token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")),
@@ -18,7 +18,7 @@ def problem_in(value: object, path: str = "") -> tuple[str, str] | None:
     for field, text in _texts(value, path):
         if not unicodedata.is_normalized("NFC", text):
             return field, "The text is not in Unicode form NFC, so it could look like another text."
-        if any(_is_card(found[0]) for found in CARD.finditer(text)):
+        if any(_holds_card(found[0]) for found in DIGITS.finditer(text)):
             return field, "The text holds what looks like a card number."
         for name, pattern in SECRETS:
             if pattern.search(text):
@@ -39,10 +39,20 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, f"{path}.{index}")
 
 
-def _is_card(text: str) -> bool:
+def _holds_card(text: str) -> bool:
+    """Whether some groups in a row make a card number; a number beside it must not hide it."""
+    groups = re.findall("[0-9]+", text)
+    return any(
+        _is_card("".join(groups[start:end]))
+        for start in range(len(groups))
+        for end in range(start + 1, min(start + 20, len(groups) + 1))
+    )
+
+
+def _is_card(number: str) -> bool:
     """Length, first digit of an issuer and the Luhn sum; an invoice number passes all three only by rare chance."""
-    digits = [int(character) for character in text if character.isdigit()]
-    if not 13 <= len(digits) <= 19 or digits[0] not in (2, 3, 4, 5, 6):
+    if not 13 <= len(number) <= 19 or number[0] not in "23456":
         return False
+    digits = [int(character) for character in number]
     doubled = [digit if index % 2 == 0 else sum(divmod(digit * 2, 10)) for index, digit in enumerate(reversed(digits))]
     return sum(doubled) % 10 == 0

@@ -1,13 +1,13 @@
 """The life of an operation, as one table.
 
-How it works. An operation is in exactly one *state*. A state says what may happen next; a *reason* beside it says why we
-are here, and a new reason never needs a new state. Something becomes known (an *event*) and the table names the state
-that follows. What the table does not name cannot happen: `advance` raises, and a trigger in the database, which holds
-the same table, refuses.
+How it works. An operation is in exactly one *state*. A state says what may happen next; a *reason* beside it says why
+we are here, and a new reason never needs a new state. Something becomes known (an *event*) and the table names the
+state that follows. What the table does not name cannot happen: `advance` raises, and a trigger in the database, which
+holds the same table, refuses.
 
-Two rules shape the table. First, between the moment the request may have left and the moment an answer is on record, the
-honest state is `unknown`: it is neither failed nor to be repeated. Second, only three ways lead back to a state from
-which a call may begin: no byte left (`not_sent`), the provider was read and the object is provably not there
+Two rules shape the table. First, between the moment the request may have left and the moment an answer is on record,
+the honest state is `unknown`: it is neither failed nor to be repeated. Second, only three ways lead back to a state
+from which a call may begin: no byte left (`not_sent`), the provider was read and the object is provably not there
 (`proved_absent`), or a person took responsibility (`settled_may_retry`). The passing of time is not an event.
 """
 

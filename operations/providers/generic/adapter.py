@@ -2,8 +2,8 @@
 
 from operations.core.contract import Contract, LookUpWay
 from operations.core.intent import Json
-from operations.core.outcomes import Answer
-from operations.core.render import RenderedRequest, read_request
+from operations.core.outcomes import Answer, Phase
+from operations.core.render import RenderedRequest, Unrenderable, read_request
 from operations.providers.http import send
 from operations.providers.ports import Limits
 
@@ -33,4 +33,8 @@ class HttpReader(_HttpDoor):
 
     def look_up(self, way: LookUpWay, values: dict[str, Json], *, limits: Limits) -> Answer:
         """See `ports.Reader.look_up`."""
-        return send(self._target, read_request(way, values), self._credential(), limits=limits)
+        try:
+            request = read_request(way, values)
+        except Unrenderable as error:
+            return Answer(phase=Phase.CONNECTING, error=str(error))
+        return send(self._target, request, self._credential(), limits=limits)
