@@ -9,7 +9,7 @@ from operations.actions.base import Fact, Segment
 from operations.core.contract import Contract, key_safe_until
 from operations.core.states import FINAL, State
 from operations.display import display_of, visible
-from operations.models import Intent, Operation
+from operations.models import Intent, Operation, User
 from operations.providers.contract_files import BadContract
 from operations.providers.registry import NoContract, contract_for
 from operations.times import Clock, Moment
@@ -79,11 +79,9 @@ class CasePage:
     window: Window | None
     window_words: str
     choices: list[Choice]
-    note: str
     settled: list[Settled]
     history: list[Entry]
     mine: bool
-    owner: str
 
     @property
     def asks_reference(self) -> bool:
@@ -122,13 +120,11 @@ def page_of(operation: Operation, *, person_id: int, operator: bool, clock: Cloc
         seen=stands.said,
         word=word,
         tone=tone,
-        context=_context(
-            operation, case, owner.name if owner else "", owner is not None and owner.pk == person_id, clock
-        ),
+        context=_context(operation, case, owner, person_id, clock),
         sentence=_sentence(operation, kind, stands),
-        outside=words.OUTSIDE.get(stands.standing.state) or _outside(operation),
+        outside=words.outside_of(stands.standing.state, stands.standing.shown) or _outside(operation),
         more=_more(operation, found, clock),
-        why=case.why if case else "",
+        why=case.why if case and case.kind not in words.PLAIN else "",
         others=[(*words.chip_of(item.kind, ""), item.why) for item in open_cases[1:]],
         connection=intent.connection.name,
         found=found,
@@ -137,11 +133,9 @@ def page_of(operation: Operation, *, person_id: int, operator: bool, clock: Cloc
         window=_window(operation, contract, clock),
         window_words="" if kind in ("", Case.Kind.VERSION_CONFLICT) else _no_window(operation, contract),
         choices=_choices(stands, kind) if kind else [],
-        note=words.NOTES.get(Case.Kind(kind), "") if kind else "",
         settled=[_settled(item, clock) for item in cases if hasattr(item, "resolution")],
         history=history_of(operation, clock),
         mine=owner is not None and owner.pk == person_id,
-        owner=owner.name if owner else "",
     )
 
 
@@ -151,13 +145,14 @@ def _chip(operation: Operation, kind: str, stands: Stands) -> tuple[str, str]:
     return states.label(operation.state, reason=operation.reason), states.tone(operation.state, reason=operation.reason)
 
 
-def _context(operation: Operation, case: Case | None, owner: str, mine: bool, clock: Clock) -> str:
+def _context(operation: Operation, case: Case | None, owner: User | None, person_id: int, clock: Clock) -> str:
     parts = []
     if operation.first_sent_at is not None and operation.state not in FINAL:
         parts.append(f"for {clock.at(operation.first_sent_at).words}")
-    if case is not None and case.claimed_until is not None and owner:
+    if owner is not None and case is not None and case.claimed_until is not None:
         until = clock.short(case.claimed_until)
-        parts.append(f"yours until {until}" if mine else f"{visible(owner)} is at it until {until}")
+        mine = owner.pk == person_id
+        parts.append(f"yours until {until}" if mine else f"{visible(owner.name)} is at it until {until}")
     return " · ".join(parts)
 
 

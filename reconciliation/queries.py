@@ -18,6 +18,8 @@ from reconciliation.words import KINDS, chip_of
 
 PAGE: Final = 50
 
+OVER: Final = (Case.Kind.CONTRADICTION, Case.Kind.VERSION_CONFLICT)  # nothing of these is ever sent again
+
 # By partial and state indexes, however long the history is. In doubt counts even while no case is open.
 HERE: Final = """
 WITH here AS (
@@ -130,7 +132,7 @@ def _row(intent: Intent, row: tuple[Any, ...], clock: Clock) -> Row:
         word=word,
         tone=tone,
         since=clock.at(first_sent_at) if sent else None,
-        key=_key_safe_for(intent, first_sent_at if sent else None, clock),
+        key=_key_safe_for(intent, first_sent_at if sent and kind not in OVER else None, clock),
         looked=states.verdict_words(looked) if looked else "",
         looked_at=clock.at(looked_at) if looked_at else None,
         next_look=_next_look(kind, next_step_at, clock),

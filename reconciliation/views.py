@@ -53,7 +53,7 @@ def settle(request: ConsoleRequest, operation_id: str) -> HttpResponse:
     need_role(request, Role.OPERATOR, NOT_AN_OPERATOR)
     form = ResolutionForm(request.POST)
     if not form.is_valid():
-        return _case_page(request, operation, form, status=400)
+        return _case_page(request, operation, form, status=422)
     said = form.cleaned_data
     word = service.Word(
         verdict=Resolution.Verdict(said["verdict"]),
@@ -99,7 +99,7 @@ def _refused(
         messages.error(request, str(refusal))
     else:
         form.add_error(refusal.field or None, str(refusal))
-    return _case_page(request, _operation(request, operation_id), form, status=409 if refusal.late else 400)
+    return _case_page(request, _operation(request, operation_id), form, status=409 if refusal.late else 422)
 
 
 def _operation(request: ConsoleRequest, operation_id: str) -> Operation:

@@ -53,6 +53,10 @@ OUTSIDE: Final = {
     State.PENDING: "The provider has it. Do not repeat it.",
 }
 
+SEVERAL: Final = "More than one is there. Do not repeat it."
+# The sentence above says it all; why the engine asked adds nothing for a person.
+PLAIN: Final = frozenset({Case.Kind.DISPUTED, Case.Kind.VERSION_CONFLICT, Case.Kind.CONTRADICTION})
+
 CHOICES: Final = {
     Resolution.Verdict.HAPPENED: (
         "It happened once \u2013 reference …",
@@ -84,6 +88,11 @@ def chip_of(kind: str, shown: str) -> tuple[str, str]:
     if kind == Case.Kind.DISPUTED and shown in SHOWN:
         word = SHOWN[Verdict(shown)]
     return word, tone
+
+
+def outside_of(state: State, shown: str) -> str:
+    """Whether it may have happened; "" where the operation's own words say it."""
+    return SEVERAL if state is State.DISPUTED and shown == Verdict.SEVERAL else OUTSIDE.get(state, "")
 
 
 def opening_of(kind: str, shown: str, *, accepted: bool) -> str:

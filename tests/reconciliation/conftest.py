@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from operations.providers import registry
+from tests.reconciliation.support import WAITING, look, lost
 from tests.support.simulator import Simulator
 from tests.support.tenant import World, make_world
 
@@ -51,3 +52,13 @@ def prompt(database: None, simulator: Simulator) -> World:
 def keyless(database: None, simulator: Simulator) -> World:
     """A bank that recognises no repeats."""
     return make_world(provider="keyless")
+
+
+@pytest.fixture
+def doubt(prompt: World, simulator: Simulator, promise: Promise) -> str:
+    """In doubt, looked up just now without a clear answer; no case is open and the engine leaves it for an hour."""
+    promise(**WAITING)
+    operation_id = lost(prompt, simulator)
+    look(prompt, operation_id)
+    assert prompt.state(operation_id) == "unknown"
+    return operation_id

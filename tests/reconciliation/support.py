@@ -1,6 +1,12 @@
 """What tests of doubts do again and again: lose an answer, wait by the database's clock, count, say a word."""
 
+import re
+from html import unescape
+from typing import Any
+
+import pytest
 from django.db import connection
+from django.test import Client
 
 from operations.core.contract import Contract
 from operations.core.outcomes import Finding
@@ -9,10 +15,13 @@ from operations.providers.registry import contract_for
 from opsconsole.engine.look_up_now import look_up_now
 from opsconsole.engine.resume import resume
 from reconciliation.models import Case, Resolution
-from reconciliation.services.settle import Word, settle
+from reconciliation.services import cases
+from reconciliation.services.settle import MayNotSettle, Word, settle
+from reconciliation.services.standing import standing_of
 from tests.support.simulator import Simulator
 from tests.support.tenant import World
 
+WAITING = {"schedule": {"delays": (0, 3600)}}  # the engine does not look by itself while a person does
 WORKER = "worker of the test"
 BAD_GATEWAY = {"error": {"type": "bad_gateway"}}
 
@@ -110,3 +119,43 @@ def say(world: World, operation_id: str, said: Word, person: User | None = None,
 def operation(operation_id: str) -> Operation:
     """As it stands in the database."""
     return Operation.objects.get(pk=operation_id)
+
+
+def refused(world: World, operation_id: str, **said: Any) -> MayNotSettle:
+    """The refusal of a word; nothing of it may be on record."""
+    page = {name: said.pop(name) for name in ("case_id", "seen") if name in said}
+    person = said.pop("person", None)
+    with pytest.raises(MayNotSettle) as refusal:
+        say(world, operation_id, word(**said), person, **page)
+    return refusal.value
+
+
+def open_case_of(world: World, operation_id: str) -> int:
+    """The page's case, opened by taking it."""
+    cases.take(operation_id=operation_id, tenant_id=world.tenant.pk, person=world.olga)
+    return Case.objects.get(operation_id=operation_id, closed_at=None).pk
+
+
+def said_so_far(operation_id: str) -> int:
+    """What the page carries as seen."""
+    return standing_of(operation(operation_id), contract(operation_id), case_kind="").said
+
+
+def signed_in(person: User) -> Client:
+    """A browser of this person's."""
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def text(answer: Any) -> str:
+    """The page as a reader has it: without tags, with single spaces."""
+    page = re.sub(r"<(script|style|svg).*?</\1>", " ", answer.content.decode(), flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def field(answer: Any, name: str) -> str:
+    """What a hidden field of the page carries."""
+    found = re.search(rf'name="{name}" value="([^"]*)"', answer.content.decode())
+    assert found is not None, name
+    return found[1]
