@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from operations.core.contract import Contract
-from operations.core.intent import canonical, sha256_of
+from operations.core.intent import Refused, canonical, sha256_of
 
 _adapter = TypeAdapter(Contract)
 
@@ -36,19 +36,31 @@ def load(path: Path) -> LoadedContract:
 
 
 def from_data(data: Mapping[str, Any], *, name: str) -> LoadedContract:
-    """Validate the parsed content of a contract file."""
+    """Validate the parsed content of a contract file; what its digest covers is what is read, to the type."""
     try:
-        contract = _adapter.validate_python(data)
+        raw = canonical(dict(data))
+        contract = _adapter.validate_json(raw, strict=True)
+    except Refused as refused:
+        raise BadContract(f"{name}: {refused.field or 'the file'}: {refused.detail}") from None
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise BadContract(f"{name}: {where}: {first['msg']}") from None
     for problem in _problems(contract):
         raise BadContract(f"{name}: {problem}")
-    return LoadedContract(contract, sha256_of(canonical(dict(data))))
+    return LoadedContract(contract, sha256_of(raw))
 
 
 def _problems(contract: Contract) -> list[str]:
+    problems = [*_in_outcomes(contract), *_in_look_ups(contract), *_in_numbers(contract)]
+    if not contract.request.path.startswith("/"):
+        problems.append("request.path: begins with a slash; the host is a deployment setting.")
+    if contract.dedupe.carrier in ("header", "body_field") and not contract.dedupe.name:
+        problems.append("dedupe.name: the carrier needs a name.")
+    return problems
+
+
+def _in_outcomes(contract: Contract) -> list[str]:
     problems = []
     for index, rule in enumerate(contract.outcomes):
         if rule.means == "refused" and not rule.when.body:
@@ -57,6 +69,11 @@ def _problems(contract: Contract) -> list[str]:
             problems.append(f"outcomes.{index}: a rule needs the statuses it is about.")
     if not any(rule.means == "accepted" for rule in contract.outcomes):
         problems.append("outcomes: no rule says how acceptance looks.")
+    return problems
+
+
+def _in_look_ups(contract: Contract) -> list[str]:
+    problems = []
     if contract.look_ups and not (contract.object.ours or contract.object.version):
         problems.append("object.ours: a look-up needs a field that tells our object from others.")
     for index, way in enumerate(contract.look_ups):
@@ -64,8 +81,26 @@ def _problems(contract: Contract) -> list[str]:
             problems.append(f"look_ups.{index}: a read that may lag cannot prove absence.")
         if way.way == "search" and way.proves_absence:
             problems.append(f"look_ups.{index}: search is never proof.")
+        if way.not_found is not None and not way.not_found.body:
+            problems.append(f"look_ups.{index}.not_found: needs the vendor's own shape; a gateway says 404 as well.")
+        if not way.path.startswith("/"):
+            problems.append(f"look_ups.{index}.path: begins with a slash; the host is a deployment setting.")
     if contract.absence.trusted and not any(way.proves_absence for way in contract.look_ups):
         problems.append("absence.trusted: no look-up way proves absence.")
-    if contract.dedupe.carrier in ("header", "body_field") and not contract.dedupe.name:
-        problems.append("dedupe.name: the carrier needs a name.")
     return problems
+
+
+def _in_numbers(contract: Contract) -> list[str]:
+    absence, schedule = contract.absence, contract.schedule
+    least = {
+        "version": (contract.version, 1),
+        "absence.processing_delay": (absence.processing_delay, 0),
+        "absence.agreeing_reads": (absence.agreeing_reads, 1),
+        "absence.spacing": (absence.spacing, 0),
+        "schedule.deadline": (schedule.deadline, 1),
+        "schedule.budget": (schedule.budget, 1),
+        "schedule.delays": (min(schedule.delays, default=-1), 0),
+    }
+    if isinstance(contract.dedupe.retention, int):
+        least["dedupe.retention"] = (contract.dedupe.retention, 1)
+    return [f"{name}: at least {bound}." for name, (value, bound) in least.items() if value < bound]

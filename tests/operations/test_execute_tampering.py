@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from operations.models import Evidence, Intent, JournalEntry, Operation, Permit, Policy
+from operations.models import Attempt, Evidence, Intent, JournalEntry, Operation, Permit, Policy
 from operations.providers import registry
+from operations.providers.connections import reader_for
 from operations.providers.contract_files import LoadedContract
 from operations.services import execute as services
 from opsconsole.engine.drain import carry_on
+from reconciliation.services.look_up import look_up
 from tests.conftest import empty_tables
 from tests.operations.scenario import (
     cases,
@@ -26,7 +28,7 @@ from tests.operations.scenario import (
 )
 from tests.support.simulator import Simulator
 from tests.support.tenant import World, make_world
-from tests.support.waiting import wait_past
+from tests.support.waiting import wait_past, wait_until
 
 HASH_RULE = "intent_hash_is_of_bytes"
 BYTES = "UPDATE operations_intent SET canonical = %s WHERE operation_id = %s"
@@ -285,6 +287,40 @@ def test_p20_the_claim_of_another_worker_ends_ours(world: World, simulator: Simu
     assert Evidence.objects.filter(operation_id=operation_id, source="late_response").count() == 1
     assert simulator.posts(operation_id) == []
     check_invariants(simulator, operation_id)
+
+
+def test_p12_a_worker_that_wakes_up_after_the_next_claim_sends_nothing(
+    database: None, simulator: Simulator, settings: Any
+) -> None:
+    """The row is in progress and its lease is good, as the waking worker expects; only the token is not its own."""
+    patch_limits(settings, lease=1.2)
+    world = make_world(provider="prompt")
+    operation_id = world.approved()
+    asleep = services.claim(operation_id=operation_id, worker="one name")
+    assert asleep is not None
+    wait_past(Attempt.objects.get(operation_id=operation_id).absence_credible_at)
+    reader = reader_for(name="bank-main", credential_reference="env:BANK_MAIN_TOKEN", contract=asleep.contract)
+    assert services.lose(operation_id=operation_id, token=asleep.token, actor="test", contract=asleep.contract)
+
+    def absent() -> bool:
+        look_up(operation_id=operation_id, reader=reader, contract=asleep.contract, asked_by="test")
+        return world.state(operation_id) == "not_started"
+
+    wait_until(absent, 5)
+    patch_limits(settings)
+    awake = services.claim(operation_id=operation_id, worker="one name")
+    assert awake is not None
+
+    answer = services.call(asleep)
+    assert answer.error == "the approval or the claim no longer holds"
+    services.record(asleep, answer)
+    assert simulator.posts(operation_id) == []
+    assert world.state(operation_id) == "in_progress"
+
+    services.record(awake, services.call(awake))
+    assert world.state(operation_id) == "succeeded"
+    assert len(simulator.posts(operation_id)) == 1
+    assert outcomes(operation_id) == ["lost", "happened"]
 
 
 def test_too_little_lease_for_a_whole_call_sends_nothing(world: World, simulator: Simulator, settings: Any) -> None:
