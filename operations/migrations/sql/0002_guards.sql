@@ -189,10 +189,13 @@ BEGIN
             RAISE EXCEPTION 'operation %: a claim needs a new token and the next number', OLD.intent_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'claim_is_new';
         END IF;
-        -- Whatever anybody learned since: if something says it may be there, only a person's word opens the way.
-        IF OLD.last_event <> 'settled_may_retry' AND EXISTS (
+        -- If anything says that it may be there, only a later word of a person opens the way again.
+        IF EXISTS (
             SELECT FROM operations_evidence e WHERE e.operation_id = NEW.intent_id
               AND e.verdict IN ('happened', 'accepted', 'several', 'different')
+              AND e.recorded_at > coalesce((SELECT max(word.recorded_at) FROM operations_evidence word
+                  WHERE word.operation_id = NEW.intent_id AND word.source = 'operator'
+                    AND word.verdict = 'may_retry'), '-infinity')
         ) THEN
             RAISE EXCEPTION 'operation %: evidence says that it may be there already', NEW.intent_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'claim_against_evidence';
