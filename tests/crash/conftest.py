@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.operations.scenario import database_url, patch_limits
+from tests.support.between import Between
 from tests.support.simulator import Simulator
 from tests.support.workers import Workers
 
@@ -31,3 +32,11 @@ def workers(forking_server: Workers, database: None, simulator: Simulator) -> It
 def short(settings: Any) -> None:
     """A lease that runs out soon. It covers a whole call, as it must."""
     patch_limits(settings, read=1.6, total=1.7, margin=0.1, lease=2.6)
+
+
+@pytest.fixture
+def between(simulator: Simulator, settings: Any) -> Iterator[Between]:
+    """The bank is reached through a relay, so that a test knows when an answer has arrived."""
+    with Between(simulator.port) as relay:
+        settings.PROVIDER_TARGETS = {**settings.PROVIDER_TARGETS, "bank-main": relay.url}
+        yield relay

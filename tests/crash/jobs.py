@@ -5,6 +5,7 @@ process; what runs on both sides of it is the product's own code.
 """
 
 import datetime
+import os
 import sys
 import threading
 import time
@@ -12,7 +13,6 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from celery import current_app
 from django.conf import settings
 from django.db import connection
 from django.utils import timezone
@@ -85,7 +85,7 @@ def _rounds(desk: Desk, order: Json) -> Json:
 
 def _approve(desk: Desk, order: Json) -> Json:
     """Approve as a web process does, with a broker that is not there."""
-    current_app.conf.update(broker_url=order["broker_url"])
+    os.environ["CELERY_BROKER_URL"] = order["broker_url"]  # Celery reads it when it first needs the broker
     intent = Intent.objects.get(operation_id=order["operation_id"])
     began = time.monotonic()
     decide(
