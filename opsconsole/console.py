@@ -9,7 +9,7 @@ from django.urls import NoReverseMatch, reverse
 
 from approvals.queries import Reader, waiting_ids
 from operations.requests import ConsoleRequest, clock_of
-from reconciliation.models import Case
+from reconciliation.queries import count_here
 
 MANY = 99  # beyond this a number in a menu says "99+" and costs no more to count
 
@@ -47,7 +47,7 @@ def _menu(request: ConsoleRequest) -> list[Entry]:
     waiting = waiting_ids(Reader.of(request), MANY + 1)
     entries = [
         _entry(request, "Needs your decision", "decisions", len(waiting)),
-        _entry(request, "Investigations", "cases", _open_cases(request.tenant.pk)),
+        _entry(request, "Investigations", "cases", count_here(tenant_id=request.tenant.pk, most=MANY + 1)),
         _entry(request, "Operations", "operations"),
     ]
     if len(request.tenants) > 1:
@@ -62,7 +62,3 @@ def _entry(request: HttpRequest, label: str, name: str, count: int = 0) -> Entry
         return None
     words = f"{MANY}+" if count > MANY else str(count or "")
     return Entry(label=label, url=url, count=words, current=request.path.startswith(url))
-
-
-def _open_cases(tenant_id: int) -> int:
-    return Case.objects.filter(tenant_id=tenant_id, closed_at__isnull=True)[: MANY + 1].count()

@@ -52,12 +52,22 @@ WHERE (%(kind)s = '' OR l.kind = %(kind)s) AND (%(after)s = '' OR l.id > %(after
 ORDER BY l.id LIMIT %(limit)s
 """
 
+COUNT_HERE: Final = "SELECT count(*) FROM (SELECT FROM here LIMIT %(most)s) AS bounded"
+
 COUNTS: Final = """
 SELECT kind, count(*) FROM listed GROUP BY kind
 UNION ALL
 SELECT '', count(*) FROM reconciliation_case k
 WHERE k.tenant_id = %(tenant)s AND k.closed_at >= %(today)s
 """
+
+
+def count_here(*, tenant_id: int, most: int) -> int:
+    """How many operations the queue lists, counted no further than `most`; for the menu."""
+    with connection.cursor() as cursor:
+        cursor.execute(HERE + COUNT_HERE, {"tenant": tenant_id, "most": most})
+        row = cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

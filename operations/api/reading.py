@@ -54,6 +54,7 @@ def _operation(
     canonical = bytes(intent.canonical).decode("utf-8")
     return OperationOut(
         operation_id=row.pk,
+        client_reference=intent.client_reference,
         action=intent.action,
         tenant_id=row.tenant.slug,
         connection=row.connection.name,

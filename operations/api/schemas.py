@@ -85,6 +85,7 @@ class OperationOut(BaseModel):
     """One operation as it stands. `canonical` holds the exact approved bytes; its sha256 is `payload_hash`."""
 
     operation_id: str
+    client_reference: str
     action: str
     tenant_id: str
     connection: str
