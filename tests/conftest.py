@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import setup_databases, teardown_databases
 
 from tests.support.simulator import Simulator
@@ -44,7 +44,7 @@ def database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 def empty_tables() -> None:
     """Truncate everything but the migrations. Owners may switch their own triggers off; the product never does."""
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         tables = [t for t in connection.introspection.table_names(cursor) if t != "django_migrations"]
         guarded = [t for t in tables if t.partition("_")[0] in ("operations", "approvals", "reconciliation")]
         for table in guarded:
