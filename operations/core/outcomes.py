@@ -117,7 +117,7 @@ def judge_look_up(contract: Contract, way: LookUpWay, wanted: Expected, answer: 
 
 
 def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: Answer, found: list[object]) -> Finding:
-    if any(dig(item, name) is MISSING for item in found for name in (contract.object.id, *wanted.ours)):
+    if any(dig(item, contract.object.id) is MISSING or not _tells_whose(item, wanted) for item in found):
         return _unreadable("A listed object lacks the fields that would tell whose it is.", answer)
     ours = [item for item in found if all(same(dig(item, name), value) for name, value in wanted.ours.items())]
     if len(ours) > 1:
@@ -134,6 +134,19 @@ def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: An
             verdict=Verdict.SAYS_NOTHING, reason="incomplete_list", words="Nothing yet: the list is not complete."
         )
     return _nothing_there(way, "None found.")
+
+
+def _tells_whose(item: object, wanted: Expected) -> bool:
+    """Whether the fields by which ours are recognised can be read.
+
+    In a map that the provider's customers fill, such as metadata, a missing entry can be read as well: somebody else
+    made that object and entered nothing, or something else.
+    """
+    holders = {name: name.rpartition(".")[0] for name in wanted.ours}
+    return all(
+        dig(item, name) is not MISSING or (holder != "" and isinstance(dig(item, holder), Mapping))
+        for name, holder in holders.items()
+    )
 
 
 def _judge_object(shape: ProviderObject, wanted: Expected, found: object, *, fresh: bool) -> Finding:

@@ -7,6 +7,7 @@ import pytest
 from operations.core.decide import Command
 from operations.models import Operation
 from opsconsole.engine import drain as drain_module
+from opsconsole.engine.resume import resume as real_resume
 from tests.operations.scenario import check_invariants, run_manage
 from tests.support.simulator import Simulator
 from tests.support.sockets import free_port
@@ -39,12 +40,11 @@ def test_one_poisoned_operation_blocks_no_other(
 ) -> None:
     """Whatever is raised about it goes to the log and it is put off; the others of the same sweep are carried on."""
     poisoned, sound = world.approved(), [world.approved() for _ in range(3)]
-    real = drain_module.resume
 
     def resume(operation_id: str, *, worker: str) -> Command | None:
         if operation_id == poisoned:
             raise ZeroDivisionError("nobody thought of this")
-        return real(operation_id, worker=worker)
+        return real_resume(operation_id, worker=worker)
 
     monkeypatch.setattr(drain_module, "resume", resume)
     assert world.drain() == 4
