@@ -63,6 +63,8 @@ class Program:
         self._folder = tempfile.TemporaryDirectory(prefix=f"{name}-")
         self.ready_file = Path(self._folder.name) / "ready"
         self._env["OPSCONSOLE_READY_FILE"] = str(self.ready_file)
+        self._sessions = f"{name} {self._folder.name[-8:]}"
+        self._env["PGAPPNAME"] = self._sessions
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -108,7 +110,7 @@ class Program:
         assert self._process.wait(PATIENCE) == -signal.SIGKILL
 
     def stop(self) -> None:
-        """Stop it if it runs."""
+        """Stop it if it runs, and wait until the database has noticed: it could not be dropped before."""
         if self._process is None:
             return
         self._process.terminate()
@@ -118,6 +120,13 @@ class Program:
             self._process.kill()
             self._process.wait(PATIENCE)
         self._process = None
+        wait_until(self._left_the_database, PATIENCE, what=f"{self.name} still has a session")
+
+    def _left_the_database(self) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", [self._sessions])
+            row = cursor.fetchone()
+        return row is not None and row[0] == 0
 
 
 class Site(Program):
