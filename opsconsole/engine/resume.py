@@ -174,7 +174,7 @@ def _stay_in_doubt(gathered: Gathered) -> None:
 
 
 def _lose(gathered: Gathered, worker: str) -> bool:
-    assert isinstance(gathered.claim_token, uuid.UUID) and gathered.contract is not None
+    assert isinstance(gathered.claim_token, uuid.UUID), "the database holds no state in progress without its claim"
     return execute.lose(
         operation_id=gathered.operation_id, token=gathered.claim_token, actor=worker, contract=gathered.contract
     )
@@ -183,7 +183,7 @@ def _lose(gathered: Gathered, worker: str) -> bool:
 @transaction.atomic
 def _investigate(gathered: Gathered, command: Investigate, worker: str) -> None:
     """Open the case and say that a person is awaited. What can still be looked up stays scheduled."""
-    if gathered.facts.state is State.IN_PROGRESS and gathered.contract is not None:
+    if gathered.facts.state is State.IN_PROGRESS:
         _lose(gathered, worker)
         return
     _put_in_front_of_a_person(gathered, Case.Kind(command.kind), command.why, worker)

@@ -5,7 +5,7 @@ import uuid
 
 from django.db import IntegrityError, connection, transaction
 
-from operations.core.contract import Contract
+from operations.core.contract import Contract, Schedule
 from operations.core.outcomes import Answer, Finding, Verdict, judge
 from operations.core.states import Event, State
 from operations.models.evidence import Source
@@ -118,8 +118,12 @@ def _evidence(claim: Claim, answer: Answer, finding: Finding, source: Source) ->
     )
 
 
-def lose(*, operation_id: str, token: uuid.UUID, actor: str, contract: Contract) -> bool:
-    """The lease ran out: in progress becomes unknown, and the attempt is closed as lost. Reads come next."""
+def lose(*, operation_id: str, token: uuid.UUID, actor: str, contract: Contract | None) -> bool:
+    """The lease ran out: in progress becomes unknown, and the attempt is closed as lost. Reads come next.
+
+    A contract that is gone changes nothing about that; nobody may stay in progress for ever.
+    """
+    schedule = contract.schedule if contract else Schedule()
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(FINISH, ["lost", "", operation_id, token])
@@ -130,8 +134,8 @@ def lose(*, operation_id: str, token: uuid.UUID, actor: str, contract: Contract)
             actor=actor,
             reason="worker_gone",
             token=token,
-            next_step=contract.schedule.delays[0],
-            deadline=contract.schedule.deadline,
+            next_step=schedule.delays[0],
+            deadline=schedule.deadline,
         )
         if not moved:
             transaction.set_rollback(True)
