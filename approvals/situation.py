@@ -9,7 +9,7 @@ from typing import Any
 
 from approvals.core import Asked
 from operations.core.states import State
-from operations.services import sql
+from operations.services import sql, transition
 
 QUERY = """
 SELECT r.id, r.number, r.status, r.expires_at, r.quorum, r.policy_version, r.payload_hash, o.state,
@@ -33,9 +33,6 @@ JOIN operations_policy p ON p.id = i.policy_id
 WHERE r.operation_id = %(operation)s AND r.tenant_id = %(tenant)s
 ORDER BY r.number DESC LIMIT 1
 """
-
-# Whoever changes anything about an operation locks its row first: with one order for all, nobody waits in a circle.
-LOCK = "SELECT FROM operations_operation WHERE intent_id = %s FOR NO KEY UPDATE"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +65,7 @@ class Situation:
 def situation_of(*, operation_id: str, tenant_id: int, person_id: int, lock: bool = False) -> Situation | None:
     """Read it; None when nobody was ever asked here. `lock`: so that two answers come one after the other."""
     if lock:
-        sql.execute(LOCK, [operation_id])
+        transition.lock(operation_id=operation_id)
     row = sql.fetch_one(QUERY, {"person": person_id, "operation": operation_id, "tenant": tenant_id})
     return None if row is None else _situation(row, person_id)
 

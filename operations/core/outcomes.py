@@ -52,6 +52,7 @@ class Answer:
 
     phase: Phase
     status: int | None = None
+    complete: bool = True  # False: the head came, and the body broke off
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
     body: Any = MISSING
     error: str = ""
@@ -74,7 +75,7 @@ def judge(contract: Contract, wanted: Expected, answer: Answer) -> Finding:
     """What the answer to the write proves. Never raises; the default is that it proves nothing."""
     if answer.phase is Phase.CONNECTING:
         return Finding(verdict=Verdict.NOT_SENT, reason="not_sent", words=f"No byte was sent: {answer.error}")
-    if answer.status is None:
+    if answer.status is None or not answer.complete:
         return Finding(
             verdict=Verdict.SAYS_NOTHING,
             reason="answer_lost",
@@ -102,7 +103,7 @@ def judge(contract: Contract, wanted: Expected, answer: Answer) -> Finding:
 
 def judge_look_up(contract: Contract, way: LookUpWay, wanted: Expected, answer: Answer) -> Finding:
     """What the answer to a read proves. Absence only in the provider's documented shape, by a way that can prove it."""
-    if answer.status is None:
+    if answer.status is None or not answer.complete:
         return _unreadable(f"The look-up got no answer: {answer.error}", answer)
     if way.not_found is not None and _matches(way.not_found, answer):
         return _nothing_there(way, "The provider says it has no such object.")

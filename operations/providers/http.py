@@ -136,6 +136,8 @@ def _broken_off(course: _Course, received: _Received, error: Exception) -> Answe
         return Answer(phase=Phase.CONNECTING, error=kind)
     return Answer(
         phase=course.phase,
+        status=received.status,
+        complete=False,
         headers=received.headers,
         error=kind if received.status is None else f"{kind} after the head of a {received.status}",
         raw_digest=sha256_of(bytes(received.raw)) if received.raw else "",
@@ -186,6 +188,13 @@ def _walk(value: Any, depth: int) -> None:
                 raise ValueError("The text holds a NUL character.")
         case _:
             return
+
+
+def close() -> None:
+    """Let go of this thread's warm connection; for threads that end before their process does."""
+    kept: tuple[int, httpx.Client, Bound] | None = getattr(_local, "kept", None)
+    if kept is not None:
+        kept[1].close()
 
 
 def _client() -> tuple[httpx.Client, Bound]:

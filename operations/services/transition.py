@@ -40,6 +40,10 @@ WHERE intent_id = %(id)s AND state = %(expected)s
 """
 
 
+# Whoever changes anything about an operation locks its row first: with one order for all, nobody waits in a circle.
+LOCK = "SELECT FROM operations_operation WHERE intent_id = %s FOR NO KEY UPDATE"
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimedRow:
     """What the database made of a claim."""
@@ -104,6 +108,11 @@ def claim_row(*, operation_id: str, worker: str, token: uuid.UUID, lease: float)
         },
     )
     return ClaimedRow(*row) if row else None
+
+
+def lock(*, operation_id: str) -> None:
+    """Hold the operation until the caller's transaction ends."""
+    sql.execute(LOCK, [operation_id])
 
 
 def schedule(*, operation_id: str, expected: State, next_step: float | None, waits_for: str = "") -> bool:

@@ -7,7 +7,7 @@ well; then nothing moves, and what contradicts the record becomes a case.
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
@@ -21,7 +21,7 @@ from operations.core.states import FINAL, Event, State
 from operations.models.evidence import Source
 from operations.providers.ports import Limits, Reader
 from operations.services import evidence, journal
-from operations.services.transition import schedule
+from operations.services.transition import lock, schedule
 from operations.services.transition import transition as move
 from reconciliation.core import (
     COUNTS_AS_AN_ANSWER,
@@ -126,24 +126,26 @@ def _ask(situation: Situation, way: LookUpWay, reader: Reader, contract: Contrac
         ),
     )
     read = judge_look_up(contract, way, expected(contract, situation.values), answer)
-    finding = weigh(read, contract, situation.attempt, situation.asked, situation.asked_at)
     try:
-        _write_down(situation, way, contract, answer, finding, asked_by)
+        return _write_down(situation, way, contract, answer, read, asked_by)
     except IntegrityError:
-        finding = Finding(
+        foreign = Finding(
             verdict=Verdict.DIFFERENT,
             reason="object_of_another_operation",
             words="The object that was found already belongs to another operation. A person decides.",
-            matches=finding.matches,
+            matches=read.matches,
         )
-        _write_down(situation, way, contract, answer, finding, asked_by)
-    return finding
+        return _write_down(situation, way, contract, answer, foreign, asked_by)
 
 
 @transaction.atomic
 def _write_down(
-    situation: Situation, way: LookUpWay, contract: Contract, answer: Answer, finding: Finding, asked_by: str
-) -> None:
+    before: Situation, way: LookUpWay, contract: Contract, answer: Answer, read: Finding, asked_by: str
+) -> Finding:
+    """Weigh the answer against the operation as it stands now, under its lock; it may have moved while we asked."""
+    lock(operation_id=before.operation_id)
+    situation = replace(_situation(before.operation_id), asked_at=before.asked_at)
+    finding = weigh(read, contract, situation.attempt, situation.asked, situation.asked_at)
     request_id = answer.headers.get(contract.request_id_header.lower(), "") if contract.request_id_header else ""
     fact = evidence.record(
         operation_id=situation.operation_id,
@@ -173,6 +175,7 @@ def _write_down(
         data={"way": way.way, "verdict": finding.verdict.value, "evidence": fact},
     )
     _move(situation, contract, finding, fact, asked_by)
+    return finding
 
 
 def _compare(situation: Situation, contract: Contract, finding: Finding, asked_by: str) -> None:
@@ -193,7 +196,7 @@ def _move(situation: Situation, contract: Contract, finding: Finding, fact: int,
     if situation.state in FINAL or situation.state is State.NOT_STARTED:
         _compare(situation, contract, finding, asked_by)
         return
-    if situation.state is State.DISPUTED:
+    if situation.state in (State.DISPUTED, State.IN_PROGRESS):
         return
     refusal = refusal_to_send_again(contract, situation.first_sent_at, situation.asked_at)
     event = conclude(situation.state, finding, contract, situation.asked, refusal)

@@ -28,8 +28,8 @@ def test_a_payment_becomes_these_bytes() -> None:
     assert (request.method, request.path) == ("POST", "/v1/payments")
     assert request.headers == (("Content-Type", "application/json"), ("Idempotency-Key", OPERATION_ID))
     assert request.body == (
-        b'{"amount":1250000,"currency":"KZT","recipient":"vendor_77",'
-        b'"reference":"op_01JNGR0000ABCDEFGHJKMNPQRS","invoice":"INV-1"}'
+        b'{"amount":1250000,"currency":"KZT","invoice":"INV-1",'
+        b'"recipient":"vendor_77","reference":"op_01JNGR0000ABCDEFGHJKMNPQRS"}'
     )
 
 

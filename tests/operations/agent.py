@@ -79,8 +79,7 @@ def at_once[Result](times: int, work: Callable[[], Result], *, workers: int = 8)
             return work()
         finally:
             connection.close()
-            if kept := getattr(http._local, "kept", None):
-                kept[1].close()
+            http.close()
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(one, range(times)))

@@ -27,9 +27,7 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No warm connection and no trust from before, and none left behind."""
 
     def forget() -> None:
-        kept = getattr(http._local, "kept", None)
-        if kept:
-            kept[1].close()
+        http.close()
         bounded._trust.cache_clear()
 
     forget()
