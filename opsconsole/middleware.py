@@ -13,7 +13,8 @@ from opsconsole.console import console_context
 
 __all__ = ["console", "console_context"]
 
-OPEN = ("/accounts/", "/api/v1/", "/webhooks/", "/static/")
+SIGN_IN = "/accounts/"  # open to everybody; who is signed in already sees the whole header
+OPEN = (SIGN_IN, "/api/v1/", "/webhooks/", "/static/")
 OPEN_PAGES = frozenset({"/healthz", "/readyz", "/metrics", "/favicon.ico"})
 CHOSEN = "tenant"  # the session's key for the tenant a person of several chose last
 
@@ -24,27 +25,31 @@ def console(get_response: Answer) -> Answer:
     """Give each request `tenant` and `roles`, read now, so that a right taken away is gone with the next click."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        if request.path in OPEN_PAGES or request.path.startswith(OPEN):
+        is_open = request.path in OPEN_PAGES or request.path.startswith(OPEN)
+        if is_open and not request.path.startswith(SIGN_IN):
             return get_response(request)
         person = request.user
         if not isinstance(person, User):
-            return _to_sign_in(request)
-        memberships = _memberships(person)
-        if not memberships:
+            return get_response(request) if is_open else _to_sign_in(request)
+        if not _admit(cast(ConsoleRequest, request), person) and not is_open:
             return render(request, "opsconsole/no_tenant.html", status=403)
-        tenants = {membership.tenant_id: membership.tenant for membership in memberships}
-        tenant = tenants.get(request.session.get(CHOSEN, 0)) or next(iter(tenants.values()))
-        roles = frozenset(Role(item.role) for item in memberships if item.tenant_id == tenant.pk)
-        asked = cast(ConsoleRequest, request)
-        asked.tenant, asked.roles, asked.tenants = tenant, roles, list(tenants.values())
-        asked.clock = None
-        return get_response(asked)
+        return get_response(request)
 
     return answer
 
 
-def _memberships(person: User) -> list[Membership]:
-    return list(Membership.objects.filter(user=person).select_related("tenant").order_by("tenant__name", "tenant_id"))
+def _admit(request: ConsoleRequest, person: User) -> bool:
+    """Say for which tenant and with which roles this request comes; False when the person belongs nowhere."""
+    memberships = list(
+        Membership.objects.filter(user=person).select_related("tenant").order_by("tenant__name", "tenant_id")
+    )
+    if not memberships:
+        return False
+    tenants = {membership.tenant_id: membership.tenant for membership in memberships}
+    tenant = tenants.get(request.session.get(CHOSEN, 0)) or next(iter(tenants.values()))
+    request.tenant, request.tenants, request.clock = tenant, list(tenants.values()), None
+    request.roles = frozenset(Role(item.role) for item in memberships if item.tenant_id == tenant.pk)
+    return True
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponse:

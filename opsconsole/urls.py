@@ -15,7 +15,6 @@ accounts = [
     # Names the sign-in library looks up; the pages do not exist here.
     path("signup/", views.not_here, name="account_signup"),
     path("email/", views.not_here, name="account_email"),
-    path("password/reset/", views.not_here, name="account_reset_password"),
     path("password/set/", views.not_here, name="account_set_password"),
 ]
 
