@@ -4,11 +4,12 @@ import logging
 import time
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from operations.core.contract import dig
 from operations.core.outcomes import Answer, Phase
 from operations.providers.ports import Limits
+from operations.services import sql
 from operations.services.execute.claim import Claim
 from operations.services.execute.guards import refuse_inside_transaction, request_id_of
 
@@ -27,6 +28,8 @@ WHERE o.intent_id = %s AND o.state = 'in_progress' AND o.claim_token = %s
   AND NOT EXISTS (SELECT FROM operations_policy newer JOIN operations_policy mine ON mine.id = i.policy_id
                   WHERE newer.tenant_id = mine.tenant_id AND newer.action = mine.action
                     AND newer.version > mine.version)
+  AND NOT EXISTS (SELECT FROM operations_evidence e WHERE e.operation_id = o.intent_id
+                  AND e.verdict IN ('happened', 'accepted', 'several', 'different') AND e.recorded_at > o.changed_at)
 """
 
 NOTE = """
@@ -39,9 +42,7 @@ def call(claim: Claim) -> Answer:
     """Look once more, then send once. Whatever happens after that is in the answer; nothing is raised for it."""
     refuse_inside_transaction()
     looked_at = time.monotonic()
-    with connection.cursor() as cursor:
-        cursor.execute(LAST_CHECK, [claim.operation_id, claim.token, claim.payload_hash])
-        row = cursor.fetchone()
+    row = sql.fetch_one(LAST_CHECK, [claim.operation_id, claim.token, claim.payload_hash])
     if row is None:
         return Answer(phase=Phase.CONNECTING, error="the approval or the claim no longer holds")
     spare = row[0] - settings.PROVIDER_TOTAL_SECONDS - settings.LEASE_MARGIN_SECONDS
@@ -77,7 +78,6 @@ def _note(claim: Claim, answer: Answer) -> None:
         claim.token,
     ]
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(NOTE, values)
+        sql.execute(NOTE, values)
     except DatabaseError as error:
         logger.warning("What was learned about %s could not be noted: %s", claim.operation_id, type(error).__name__)

@@ -5,7 +5,7 @@ import uuid
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from operations.core.contract import Contract
 from operations.core.intent import Json, idempotency_key, sha256_of
@@ -13,6 +13,7 @@ from operations.core.render import Expected, RenderedRequest, expected, write_re
 from operations.providers.connections import NotConfigured, target_of, writer_for
 from operations.providers.ports import Writer
 from operations.providers.registry import NoContract, contract_for
+from operations.services import sql
 from operations.services.execute.guards import constraint_of, refuse_inside_transaction
 from operations.services.transition import claim_row
 
@@ -64,9 +65,7 @@ class Claim:
 def claim(*, operation_id: str, worker: str) -> Claim | None:
     """Commit the claim and its attempt row. None: somebody else was quicker. Raises `ClaimRefused`."""
     refuse_inside_transaction()
-    with connection.cursor() as cursor:
-        cursor.execute(INTENT, [operation_id])
-        row = cursor.fetchone()
+    row = sql.fetch_one(INTENT, [operation_id])
     if row is None:
         raise ClaimRefused("no_intent", "There is no such intent.")
     raw, stored_hash, digest, action, key, tenant_id, name, provider, credential, permit_id, earlier, tenant = row
@@ -113,22 +112,21 @@ def _commit_claim(
             row = claim_row(operation_id=operation_id, worker=worker, token=token, lease=settings.LEASE_SECONDS)
             if row is None:
                 return None
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    ATTEMPT,
-                    [
-                        operation_id,
-                        tenant_id,
-                        row.number,
-                        token,
-                        worker,
-                        permit_id,
-                        request.digest,
-                        row.lease_until,
-                        contract.absence.processing_delay,
-                        max(contract.absence.agreeing_reads, 1),
-                    ],
-                )
+            sql.execute(
+                ATTEMPT,
+                [
+                    operation_id,
+                    tenant_id,
+                    row.number,
+                    token,
+                    worker,
+                    permit_id,
+                    request.digest,
+                    row.lease_until,
+                    contract.absence.processing_delay,
+                    max(contract.absence.agreeing_reads, 1),
+                ],
+            )
     except IntegrityError as error:
         raise ClaimRefused("guard", constraint_of(error)) from None
     return row.number

@@ -3,13 +3,13 @@
 import logging
 import uuid
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from operations.core.contract import Contract, Schedule
 from operations.core.outcomes import Answer, Finding, Verdict, judge
 from operations.core.states import Event, State
 from operations.models.evidence import Source
-from operations.services import evidence
+from operations.services import evidence, sql
 from operations.services.execute.claim import Claim
 from operations.services.execute.guards import constraint_of, refuse_inside_transaction, request_id_of
 from operations.services.transition import transition as move
@@ -21,6 +21,8 @@ UPDATE operations_attempt SET outcome = %s, phase = CASE WHEN phase = '' THEN %s
     finished_at = clock_timestamp()
 WHERE operation_id = %s AND claim_token = %s AND outcome = ''
 """
+
+DUE_NOW = "UPDATE operations_operation SET next_step_at = clock_timestamp() WHERE intent_id = %s"
 
 
 def record(claim: Claim, answer: Answer) -> Finding:
@@ -71,8 +73,7 @@ NEEDS_A_PERSON = {"redirected", "credential_refused", "version_conflict"}
 def _settle(claim: Claim, answer: Answer, finding: Finding) -> bool:
     event, outcome = EVENTS.get(finding.verdict, (Event.LOST, "lost"))
     fact = _evidence(claim, answer, finding, Source.RESPONSE)
-    with connection.cursor() as cursor:
-        cursor.execute(FINISH, [outcome, answer.phase.value, claim.operation_id, claim.token])
+    sql.execute(FINISH, [outcome, answer.phase.value, claim.operation_id, claim.token])
     schedule = claim.contract.schedule
     next_step: float | None = None
     if event is Event.NOT_SENT:
@@ -99,11 +100,7 @@ def _leave_late_evidence(claim: Claim, answer: Answer, finding: Finding) -> None
     """The claim is gone. What this worker learned is kept, and the engine is asked to compare it with the record."""
     with transaction.atomic():
         _evidence(claim, answer, finding, Source.LATE_RESPONSE)
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE operations_operation SET next_step_at = clock_timestamp() WHERE intent_id = %s",
-                [claim.operation_id],
-            )
+        sql.execute(DUE_NOW, [claim.operation_id])
 
 
 def _evidence(claim: Claim, answer: Answer, finding: Finding, source: Source) -> int:
@@ -125,8 +122,7 @@ def lose(*, operation_id: str, token: uuid.UUID, actor: str, contract: Contract 
     """
     schedule = contract.schedule if contract else Schedule()
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(FINISH, ["lost", "", operation_id, token])
+        sql.execute(FINISH, ["lost", "", operation_id, token])
         moved = move(
             operation_id=operation_id,
             expected=State.IN_PROGRESS,
