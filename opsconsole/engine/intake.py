@@ -31,7 +31,7 @@ def take_in(*, preparer: Preparer, wish: Wish) -> Prepared:
 @transaction.atomic
 def cancel(*, preparer: Preparer, operation_id: str) -> None:
     """Withdraw on the agent's word; only before the first claim. Raises `NotWithdrawable`."""
-    operation = Operation.objects.select_for_update(of=("self",)).get(
+    operation = Operation.objects.select_for_update(of=("self",), no_key=True).get(
         pk=operation_id, tenant_id=preparer.tenant_id, intent__agent_id=preparer.agent_id
     )
     if operation.attempts_made:

@@ -14,6 +14,7 @@ from approvals.models import ApprovalRound
 from approvals.services import close_round, open_round
 from operations.core.decide import AskApproval, Call, Command, Investigate, LookUp, Rest, Withdraw, decide
 from operations.core.states import State
+from operations.models import Operation
 from operations.models.evidence import Source
 from operations.providers.connections import NotConfigured, reader_for
 from operations.services import execute
@@ -90,7 +91,8 @@ def _look_again(gathered: Gathered, seconds: float | None, *, waits_for: str = "
 @transaction.atomic
 def _ask_approval(gathered: Gathered) -> None:
     """A round that ran out unanswered still stands open; it is closed first, or no new one could be opened."""
-    stale = ApprovalRound.objects.select_for_update().filter(
+    Operation.objects.select_for_update(of=("self",), no_key=True).get(pk=gathered.operation_id)
+    stale = ApprovalRound.objects.filter(
         operation_id=gathered.operation_id, status=ApprovalRound.Status.OPEN, expires_at__lte=gathered.now
     )
     if stale.exists():
