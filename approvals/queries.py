@@ -119,19 +119,21 @@ def waiting(reader: Reader, *, view: str, after: str, clock: Clock) -> Queue[Wai
     )
 
 
-def decided(reader: Reader, *, after: str, clock: Clock, limit: int = PAGE) -> Queue[Decided]:
-    """Answers of everybody, the newest first."""
+def decided(reader: Reader, *, after: str, clock: Clock, limit: int | None = None) -> Queue[Decided]:
+    """Answers of everybody, the newest first; a page of them, or up to `limit`."""
+    limit = limit or PAGE
     answers = Decision.objects.filter(tenant_id=reader.tenant_id)
-    if after.isdecimal():
-        answers = answers.filter(pk__lt=int(after))
+    if place := _place(after):
+        answers = answers.filter(Q(decided_at__lt=place[0]) | Q(decided_at=place[0], pk__lt=place[1]))
     found = list(
-        answers.select_related("operation__intent__agent", "operation__intent__connection", "person").order_by("-pk")[
-            : limit + 1
-        ]
+        answers.select_related("operation__intent__agent", "operation__intent__connection", "person").order_by(
+            "-decided_at", "-pk"
+        )[: limit + 1]
     )
+    last = found[limit - 1] if len(found) > limit else None
     return Queue(
         rows=[_decided(answer, clock) for answer in found[:limit]],
-        after=str(found[limit - 1].pk) if len(found) > limit else "",
+        after=f"{last.decided_at.isoformat()}~{last.pk}" if last else "",
     )
 
 

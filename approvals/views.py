@@ -57,7 +57,7 @@ def queue(request: ConsoleRequest) -> HttpResponse:
             "just_now": just_now,
             "first": f"?{urlencode({'view': view})}" if after else "",
             "next": f"?{urlencode({'view': view, 'after': page.after})}" if page.after else "",
-            "others": "" if page.rows or view != "mine" else _some(count_others(reader, MANY + 1)),
+            "others": "" if page.rows or view != "mine" else _waiting_for_others(count_others(reader, MANY + 1)),
             "is_approver": reader.is_approver,
         },
     )
@@ -127,5 +127,7 @@ def _what_follows(operation_id: str, answered: Answered) -> str:
     )
 
 
-def _some(number: int) -> str:
-    return f"{MANY}+" if number > MANY else str(number or "")
+def _waiting_for_others(number: int) -> str:
+    if number == 1:
+        return "1 waits for others."
+    return f"{MANY}+ wait for others." if number > MANY else f"{number} wait for others." if number else ""

@@ -196,7 +196,11 @@ def _tried(attempt: Attempt, clock: Clock) -> Tried:
 
 def _learned(item: Evidence, fact_id: int | None, clock: Clock) -> Learned:
     at = clock.at(item.asked_at)
-    found = [_found(match, item.operation_id) for match in item.result if isinstance(match, dict)] if isinstance(item.result, list) else []
+    found = (
+        [_found(match, item.operation_id) for match in item.result if isinstance(match, dict)]
+        if isinstance(item.result, list)
+        else []
+    )
     return Learned(
         anchor=f"evidence-{item.pk}",
         at=at.line,
