@@ -43,13 +43,18 @@ def database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 
 def empty_tables() -> None:
-    """Truncate everything but the migrations. Owners may switch their own triggers off; the product never does."""
+    """Delete every row but the migrations'. Owners may switch their own triggers off; the product never does.
+
+    DELETE and not TRUNCATE: new files for thirty tables take longer than most tests.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
         tables = [t for t in connection.introspection.table_names(cursor) if t != "django_migrations"]
         guarded = [t for t in tables if t.partition("_")[0] in ("operations", "approvals", "reconciliation")]
         for table in guarded:
             cursor.execute(f'ALTER TABLE "{table}" DISABLE TRIGGER USER')
-        cursor.execute("TRUNCATE " + ", ".join(f'"{table}"' for table in tables) + " RESTART IDENTITY")
+        for table in tables:
+            cursor.execute(f'DELETE FROM "{table}"')
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         for table in guarded:
             cursor.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
 

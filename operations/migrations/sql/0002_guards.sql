@@ -245,8 +245,8 @@ BEGIN
             SELECT FROM operations_operation o JOIN operations_permit p ON p.id = NEW.permit_id
             WHERE o.intent_id = NEW.operation_id AND o.state = 'in_progress' AND o.claim_token = NEW.claim_token
               AND o.attempts_made = NEW.number AND o.tenant_id = NEW.tenant_id
-              AND p.operation_id = o.intent_id AND NEW.absence_credible_at >= o.lease_until
-        ) OR NEW.outcome <> '' OR NEW.finished_at IS NOT NULL THEN
+              AND p.operation_id = o.intent_id AND p.revoked_at IS NULL AND NEW.absence_credible_at >= o.lease_until
+        ) OR NEW.absences_needed < 1 OR NEW.outcome <> '' OR NEW.finished_at IS NOT NULL THEN
             RAISE EXCEPTION 'operation %: an attempt belongs to the claim that makes it', NEW.operation_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'attempt_needs_claim';
         END IF;
