@@ -53,7 +53,6 @@ REASONS: Final = {
     "replaced": "The agent replaced it with a new operation.",
     "cancelled_by_agent": "The agent took it back.",
     "not_sent": "The provider could not be reached, and no byte was sent.",
-    "not_recorded": "An answer came, and it could not be recorded as it was.",
     "answer_lost": "The request may have arrived and no answer came back.",
     "worker_gone": "The worker went away during the call, so its answer is not known.",
     "unlisted_answer": "The provider answered in a way its contract does not explain.",

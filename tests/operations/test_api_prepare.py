@@ -11,9 +11,9 @@ from tests.operations.agent import OPERATIONS, AgentClient, assert_problem, at_o
 from tests.support.tenant import World
 
 KEYS = {
-    "operation_id", "client_reference", "action", "tenant_id", "connection", "payload", "data_version", "policy_version",
-    "payload_hash", "canonical", "approval", "tool", "execution_status", "reason", "message", "external_id", "result", "attempts",
-    "evidence", "replaces", "replaced_by",
+    "operation_id", "client_reference", "action", "tenant_id", "connection", "payload", "data_version",
+    "policy_version", "payload_hash", "canonical", "approval", "tool", "execution_status", "reason", "message",
+    "external_id", "result", "attempts", "evidence", "replaces", "replaced_by",
 }  # fmt: skip
 
 
