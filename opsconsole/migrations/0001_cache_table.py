@@ -12,6 +12,6 @@ def create(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies: list[tuple[str, str]] = []
+    dependencies = [("operations", "0001_initial")]
 
     operations = [migrations.RunPython(create, migrations.RunPython.noop)]
