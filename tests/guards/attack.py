@@ -1,4 +1,4 @@
-"""How the guards are attacked: one statement, the rule that must refuse it, and a picture of all rows before and after."""
+"""How the guards are attacked: one statement, the rule that must refuse it, and a picture of all rows around it."""
 
 import uuid
 from collections.abc import Sequence

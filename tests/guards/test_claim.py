@@ -223,7 +223,8 @@ def forged_attempt(changes: dict[str, str]) -> str:
         "request_digest, absence_credible_at, absences_needed, phase, provider_request_id, external_id, outcome) "
         f"SELECT o.intent_id, {row['tenant']}, {row['number']}, coalesce({row['claim_token']}, gen_random_uuid()), "
         f"'attacker', p.id, '', coalesce({row['credible']}, now()), {row['needed']}, '', '', '', {row['outcome']} "
-        "FROM operations_operation o JOIN operations_permit p ON p.operation_id = o.intent_id WHERE o.intent_id = %(id)s"
+        "FROM operations_operation o JOIN operations_permit p ON p.operation_id = o.intent_id "
+        "WHERE o.intent_id = %(id)s"
     )
 
 

@@ -108,8 +108,8 @@ def test_only_a_claim_sets_the_claim(world: World) -> None:
 BEGIN = """
 INSERT INTO operations_operation (intent_id, tenant_id, connection_id, state, last_event, last_actor, reason, waits_for,
     external_id, creates_object, attempts_made, claim_token, first_sent_at)
-SELECT operation_id, {tenant}, {connection}, {state}, {event}, 'attacker', '', 'approver', '', true, {attempts}, {token},
-    {sent} FROM operations_intent
+SELECT operation_id, {tenant}, {connection}, {state}, {event}, 'attacker', '', 'approver', '', true, {attempts},
+    {token}, {sent} FROM operations_intent
 """
 HONEST = {"tenant": "tenant_id", "connection": "connection_id", "state": "'not_started'", "event": "''",
           "attempts": "0", "token": "NULL", "sent": "NULL"}  # fmt: skip
