@@ -104,6 +104,8 @@ def _before_a_call(facts: Facts, now: datetime) -> Command:
         return _investigate(facts, "The provider promises too little for us to send this alone.", "manual")
     if facts.may_have_been_sent and facts.refusal_to_send_again:
         return _investigate(facts, facts.refusal_to_send_again, "resend")
+    if facts.attempts and facts.next_look_at is not None and now < facts.next_look_at:
+        return Rest("The last try did not get through; the next one is not due.", facts.next_look_at)
     return Call("Approved, intact and not sent.")
 
 

@@ -42,6 +42,8 @@ BEFORE_A_CALL: dict[str, list[Any]] = {
     "permit": PERMITS,
     "approval": list(Approval),
     "approval_expires_at": [None, LATER, NOW],
+    "attempts": [0, 1],
+    "next_look_at": [None, LATER],
     "computed_hash": [OURS, OTHER],
     "policy_in_force": [POLICY, NEWER],
     "binding_intact": [True, False],
@@ -105,6 +107,7 @@ def may_call(facts: Facts) -> bool:
         and not facts.says_it_is_there
         and not (facts.may_have_been_sent and facts.refusal_to_send_again)
         and facts.approval is not Approval.REJECTED
+        and not (facts.attempts and facts.next_look_at is not None and facts.next_look_at > NOW)
     )
 
 

@@ -53,10 +53,18 @@ def test_an_absence_asked_while_the_request_may_be_on_its_way_does_not_count(wor
 def test_the_exact_moment_from_which_an_absence_counts(world: World) -> None:
     operation_id = unknown(world)
     moment = one("SELECT absence_credible_at FROM operations_attempt WHERE operation_id = %s", [operation_id])
-    for _ in range(2):
-        learn(operation_id, "absent", asked_at=moment)
+    learn(operation_id, "absent", asked_at=moment)
+    learn(operation_id, "absent")
     move(operation_id, "not_started", "proved_absent")
     assert world.state(operation_id) == "not_started"
+
+
+def test_absences_of_one_moment_are_one_absence(world: World) -> None:
+    operation_id = unknown(world)
+    moment = one("SELECT absence_credible_at FROM operations_attempt WHERE operation_id = %s", [operation_id])
+    for _ in range(5):
+        learn(operation_id, "absent", asked_at=moment)
+    assert_refused("return_needs_absence", MOVE, [*BACK, operation_id])
 
 
 def test_while_the_lease_runs_no_absence_counts_and_the_time_cannot_be_claimed_to_be_later(world: World) -> None:

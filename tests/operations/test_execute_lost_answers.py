@@ -85,7 +85,12 @@ def assert_not_sent(world: World, simulator: Simulator, operation_id: str) -> No
 
 
 def assert_recovered(world: World, simulator: Simulator, operation_id: str) -> None:
-    """The same approval, one more attempt, one request."""
+    """A ring does not shorten the pause after a failed try; then the same approval, one more attempt, one request."""
+    carry_on(operation_id)
+    assert outcomes(operation_id) == ["not_sent"]
+    due_at = Operation.objects.get(pk=operation_id).next_step_at
+    assert due_at is not None
+    wait_past(due_at)
     carry_on(operation_id)
     assert world.state(operation_id) == "succeeded"
     assert outcomes(operation_id) == ["not_sent", "happened"]

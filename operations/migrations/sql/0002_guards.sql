@@ -121,7 +121,7 @@ BEGIN
     END IF;
     IF op.last_event = 'proved_absent' AND (
         last.id IS NULL OR (
-            SELECT count(*) FROM operations_evidence e
+            SELECT count(DISTINCT e.asked_at) FROM operations_evidence e
             WHERE e.operation_id = op.intent_id AND e.source = 'look_up' AND e.verdict = 'absent'
               AND e.asked_at >= last.absence_credible_at AND e.attempt_number = last.number
         ) < last.absences_needed
@@ -288,6 +288,11 @@ CREATE TRIGGER guard BEFORE UPDATE ON operations_permit
 
 CREATE FUNCTION opsconsole_stamp_evidence() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM FROM operations_operation o WHERE o.intent_id = NEW.operation_id AND o.tenant_id = NEW.tenant_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'operation %: not of this tenant', NEW.operation_id
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'evidence_same_tenant';
+    END IF;
     NEW.recorded_at := clock_timestamp();
     IF NEW.asked_at IS NULL OR NEW.asked_at > NEW.recorded_at THEN
         NEW.asked_at := NEW.recorded_at;

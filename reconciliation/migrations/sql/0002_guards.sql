@@ -13,6 +13,34 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON reconciliation_case
 CREATE TRIGGER never_truncated BEFORE TRUNCATE ON reconciliation_case
     FOR EACH STATEMENT EXECUTE FUNCTION opsconsole_refuse_change();
 
+-- A case and a look-up belong to the tenant of their operation, and a look-up shows its own operation's evidence.
+CREATE FUNCTION opsconsole_guard_new_case() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM operations_operation o WHERE o.intent_id = NEW.operation_id AND o.tenant_id = NEW.tenant_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'operation %: not of this tenant', NEW.operation_id
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'case_same_tenant';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER guard_insert BEFORE INSERT ON reconciliation_case
+    FOR EACH ROW EXECUTE FUNCTION opsconsole_guard_new_case();
+
+CREATE FUNCTION opsconsole_guard_new_look_up() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM operations_evidence e WHERE e.id = NEW.evidence_id AND e.operation_id = NEW.operation_id
+        AND e.tenant_id = NEW.tenant_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'operation %: not its evidence, or not of this tenant', NEW.operation_id
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'lookup_same_tenant';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER guard_insert BEFORE INSERT ON reconciliation_lookup
+    FOR EACH ROW EXECUTE FUNCTION opsconsole_guard_new_look_up();
+
 CREATE FUNCTION opsconsole_guard_case() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (NEW.operation_id, NEW.tenant_id, NEW.kind, NEW.why, NEW.opened_at)
