@@ -1,7 +1,8 @@
 """The smallest hand-written version of the same four commits: what the guarded life cycle is measured against.
 
-Ordinary transactions on plain tables with psycopg: the intent, the approval, the claim with its attempt, the result
-with its evidence. No guards, no journal, no chain, no policy; one connection per thread.
+Ordinary transactions with psycopg on plain tables that can do the same job: refuse a repeated reference, keep who
+approved which hash, find due work, keep each attempt and what it proved. No guards, no journal, no chain, no policy, no
+rights; one connection per thread, no ORM.
 """
 
 import hashlib
@@ -16,15 +17,22 @@ TABLES = """
 DROP SCHEMA IF EXISTS yardstick CASCADE;
 CREATE SCHEMA yardstick;
 CREATE TABLE yardstick.operation (
-    id text PRIMARY KEY, payload bytea NOT NULL, payload_hash text NOT NULL, state text NOT NULL,
-    approved_by text, approved_hash text, claim_token uuid, lease_until timestamptz, external_id text,
+    id text PRIMARY KEY, reference text NOT NULL UNIQUE, payload bytea NOT NULL, payload_hash text NOT NULL,
+    state text NOT NULL, claim_token uuid, lease_until timestamptz, next_step_at timestamptz, external_id text,
     created_at timestamptz NOT NULL DEFAULT now());
+CREATE INDEX due ON yardstick.operation (next_step_at) WHERE next_step_at IS NOT NULL;
+CREATE INDEX by_state ON yardstick.operation (state, id);
+CREATE TABLE yardstick.approval (
+    id bigserial PRIMARY KEY, operation_id text NOT NULL REFERENCES yardstick.operation, person text NOT NULL,
+    payload_hash text NOT NULL, decided_at timestamptz NOT NULL DEFAULT now(), UNIQUE (operation_id, person));
 CREATE TABLE yardstick.attempt (
-    id bigserial PRIMARY KEY, operation_id text NOT NULL REFERENCES yardstick.operation, token uuid NOT NULL,
-    started_at timestamptz NOT NULL DEFAULT now());
+    id bigserial PRIMARY KEY, operation_id text NOT NULL REFERENCES yardstick.operation, token uuid NOT NULL UNIQUE,
+    request_digest text NOT NULL, started_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE yardstick.evidence (
     id bigserial PRIMARY KEY, operation_id text NOT NULL REFERENCES yardstick.operation, verdict text NOT NULL,
     result jsonb NOT NULL, recorded_at timestamptz NOT NULL DEFAULT now());
+CREATE INDEX evidence_of ON yardstick.evidence (operation_id);
+CREATE INDEX attempt_of ON yardstick.attempt (operation_id);
 """
 
 _local = threading.local()
@@ -52,23 +60,30 @@ class Yardstick:
         digest = hashlib.sha256(payload).hexdigest()
         with connection.transaction():
             connection.execute(
-                "INSERT INTO yardstick.operation (id, payload, payload_hash, state) VALUES (%s, %s, %s, 'waiting')",
-                (operation_id, payload, digest),
+                "INSERT INTO yardstick.operation (id, reference, payload, payload_hash, state) "
+                "VALUES (%s, %s, %s, %s, 'waiting')",
+                (operation_id, uuid.uuid4().hex, payload, digest),
             )
         with connection.transaction():
             connection.execute(
-                "UPDATE yardstick.operation SET state = 'approved', approved_by = 'alice', approved_hash = %s "
+                "INSERT INTO yardstick.approval (operation_id, person, payload_hash) VALUES (%s, 'alice', %s)",
+                (operation_id, digest),
+            )
+            connection.execute(
+                "UPDATE yardstick.operation SET state = 'approved', next_step_at = now() "
                 "WHERE id = %s AND state = 'waiting' AND payload_hash = %s",
-                (digest, operation_id, digest),
+                (operation_id, digest),
             )
         with connection.transaction():
             connection.execute(
                 "UPDATE yardstick.operation SET state = 'in_progress', claim_token = %s, "
-                "lease_until = now() + interval '90 seconds' WHERE id = %s AND state = 'approved'",
+                "lease_until = now() + interval '90 seconds', next_step_at = now() + interval '90 seconds' "
+                "WHERE id = %s AND state = 'approved'",
                 (token, operation_id),
             )
             connection.execute(
-                "INSERT INTO yardstick.attempt (operation_id, token) VALUES (%s, %s)", (operation_id, token)
+                "INSERT INTO yardstick.attempt (operation_id, token, request_digest) VALUES (%s, %s, %s)",
+                (operation_id, token, digest),
             )
         with connection.transaction():
             connection.execute(
@@ -76,7 +91,7 @@ class Yardstick:
                 (operation_id, json.dumps({"id": "pay_1", "status": "succeeded"})),
             )
             connection.execute(
-                "UPDATE yardstick.operation SET state = 'succeeded', external_id = 'pay_1' "
+                "UPDATE yardstick.operation SET state = 'succeeded', external_id = 'pay_1', next_step_at = NULL "
                 "WHERE id = %s AND state = 'in_progress' AND claim_token = %s",
                 (operation_id, token),
             )

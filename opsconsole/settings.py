@@ -77,6 +77,9 @@ DATABASES = {
 }
 DATABASES["default"].setdefault("OPTIONS", {})
 DATABASES["default"]["OPTIONS"].setdefault("connect_timeout", 5)
+# The statements of the hot path are few, prepared and always answered by an index: plan each of them once.
+DATABASES["default"]["OPTIONS"].setdefault("options", "-c plan_cache_mode=force_generic_plan -c jit=off")
+DATABASES["default"]["OPTIONS"].setdefault("prepare_threshold", 5)
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "operations.User"

@@ -356,14 +356,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['not_started', 'in_progress', 'pending', 'unknown', 'disputed', 'succeeded', 'failed', 'cancelled'])), name='operation_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('last_event__in', ['', 'claimed', 'withdrawn', 'not_sent', 'confirmed', 'acknowledged', 'refused', 'lost', 'found', 'found_refused', 'found_pending', 'contradicted', 'proved_absent', 'settled_happened', 'settled_did_not', 'settled_may_retry', 'marked_disputed'])), name='operation_event_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', operations.core.states.State['IN_PROGRESS']), _negated=True), models.Q(('claim_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='operation_in_progress_is_claimed'),
         ),
         migrations.AddConstraint(

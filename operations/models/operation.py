@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from operations.core.states import FINAL, Event, State
+from operations.core.states import FINAL, State
 from operations.models.connection import Connection
 from operations.models.intent import Intent
 from operations.models.tenant import Tenant
@@ -36,12 +36,6 @@ class Operation(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=[s.value for s in State]), name="operation_state_known"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(last_event__in=["", *(e.value for e in Event)]), name="operation_event_known"
-            ),
             models.CheckConstraint(
                 condition=~models.Q(state=State.IN_PROGRESS)
                 | models.Q(claim_token__isnull=False, lease_until__isnull=False),

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import connection
-
 from operations.core.contract import Autonomy, Contract, autonomy, refusal_to_send_again
 from operations.core.facts import Approval, Facts, PermitFacts
 from operations.core.intent import sha256_of
@@ -15,6 +13,7 @@ from operations.core.states import FINAL, State
 from operations.providers.connections import NotConfigured, target_of
 from operations.providers.contract_files import LoadedContract
 from operations.providers.registry import NoContract, contract_for
+from operations.services import sql
 from reconciliation.core import contradicts
 
 QUERY = """
@@ -124,9 +123,7 @@ class Gathered:
 
 def gather(operation_id: str) -> Gathered | None:
     """Read one operation; None when there is no such operation."""
-    with connection.cursor() as cursor:
-        cursor.execute(QUERY, [operation_id])
-        found = cursor.fetchone()
+    found = sql.fetch_one(QUERY, [operation_id])
     if found is None:
         return None
     row = Row(*found)

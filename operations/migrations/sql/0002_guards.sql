@@ -43,7 +43,7 @@ CREATE FUNCTION opsconsole_hash(raw bytea) RETURNS text LANGUAGE sql IMMUTABLE S
     $$ SELECT 'sha256:' || encode(sha256(raw), 'hex') $$;
 
 ALTER TABLE operations_intent
-    ADD CONSTRAINT intent_hash_is_of_bytes CHECK (payload_hash = opsconsole_hash(canonical));
+    ADD CONSTRAINT intent_hash_is_of_bytes CHECK (payload_hash = 'sha256:' || encode(sha256(canonical), 'hex'));
 
 -- 3. States move along the table only -----------------------------------------------------------------------------
 
@@ -309,14 +309,15 @@ CREATE FUNCTION opsconsole_netstring(value text) RETURNS text LANGUAGE sql IMMUT
     $$ SELECT octet_length(coalesce(value, '')) || ':' || coalesce(value, '') || ',' $$;
 
 -- The hash of one entry, over its fields as netstrings; docs/decisions names the recipe for offline verifiers.
-CREATE FUNCTION opsconsole_journal_hash(e operations_journalentry) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT opsconsole_hash(convert_to(
+CREATE FUNCTION opsconsole_journal_hash(e operations_journalentry) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN opsconsole_hash(convert_to(
         opsconsole_netstring('opsconsole.journal.v1') || opsconsole_netstring(e.previous_hash)
         || opsconsole_netstring(e.operation_id) || opsconsole_netstring(e.sequence::text)
         || opsconsole_netstring(to_char(e.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
         || opsconsole_netstring(e.actor) || opsconsole_netstring(e.verb) || opsconsole_netstring(e.before)
-        || opsconsole_netstring(e.after) || opsconsole_netstring(e.reason) || opsconsole_netstring(e.data), 'UTF8'))
-$$;
+        || opsconsole_netstring(e.after) || opsconsole_netstring(e.reason) || opsconsole_netstring(e.data), 'UTF8'));
+END $$;
 
 CREATE FUNCTION opsconsole_chain_journal() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
