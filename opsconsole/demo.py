@@ -4,12 +4,14 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import count, islice
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from operations.models import Agent, AgentKey, Connection, Membership, Policy, Role, Tenant, User
+from operations.models import Agent, AgentKey, Connection, Intent, Membership, Policy, Role, Tenant, User
 
 TENANT = "org-482"
 PEOPLE = (
@@ -20,6 +22,7 @@ PEOPLE = (
     ("Adam Administrator", Role.ADMINISTRATOR),
 )
 ACTIONS = ("payments.create", "crm.update_deal")
+FIRST_INVOICE = 9182
 CONNECTIONS = (("bank-main", "BANK_MAIN_TOKEN"), ("crm-main", "CRM_MAIN_TOKEN"))
 
 
@@ -32,11 +35,12 @@ class Login:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Demo:
-    """What a newcomer needs to begin."""
+    """What a newcomer needs to begin; each wish is the body of a call that prepares a payment nobody has asked for."""
 
     tenant: str
     logins: list[Login]
     agent_key: str
+    wishes: list[dict[str, Any]]
 
 
 class NotADemo(Exception):
@@ -60,7 +64,8 @@ def ensure_demo() -> Demo:
     for action in ACTIONS:
         if not Policy.objects.filter(tenant=tenant, action=action).exists():
             Policy.objects.create(tenant=tenant, action=action, version=1)
-    return Demo(tenant=tenant.name, logins=logins, agent_key=_agent_key(tenant, administrator))
+    key = _agent_key(tenant, administrator)
+    return Demo(tenant=tenant.name, logins=logins, agent_key=key, wishes=_wishes(tenant))
 
 
 def _email(name: str) -> str:
@@ -92,6 +97,31 @@ def _agent_key(tenant: Tenant, owner: User) -> str:
         },
     )
     return key
+
+
+def _wishes(tenant: Tenant) -> list[dict[str, Any]]:
+    """Two payments of invoices that no agent has named yet; a named one would only show what became of it."""
+    invoices = Intent.objects.filter(tenant=tenant, client_reference__startswith="invoice-")
+    named = set(invoices.values_list("client_reference", flat=True))
+    free = (number for number in count(FIRST_INVOICE) if f"invoice-{number}" not in named)
+    return [_wish(number) for number in islice(free, 2)]
+
+
+def _wish(number: int) -> dict[str, Any]:
+    return {
+        "client_reference": f"invoice-{number}",
+        "action": "payments.create",
+        "connection": "bank-main",
+        "payload": {
+            "amount_minor": 1250000,
+            "currency": "KZT",
+            "recipient": "vendor_77",
+            "recipient_name": "Vendor 77 LLP",
+            "invoice": f"inv_{number}",
+        },
+        "data_version": "crm:deal_442@19",
+        "rationale": "Invoice matches the purchase order and the delivery note of 24 November.",
+    }
 
 
 def _derived(purpose: str) -> str:

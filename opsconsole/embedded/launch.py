@@ -20,6 +20,14 @@ FIRST_WEB_PORT = 8000
 PROGRESS_EVERY = 5.0
 EVERYWHERE = {"0.0.0.0", "::", "localhost", "127.0.0.1"}  # noqa: S104  compared with, not bound
 DEFAULT_HOST = "127.0.0.1"
+# Nobody watching a demo waits out a real lease: a call of at most 5 s, a claim of 10 s.
+PACE = {
+    "PROVIDER_CONNECT_SECONDS": "2",
+    "PROVIDER_READ_SECONDS": "4",
+    "PROVIDER_TOTAL_SECONDS": "5",
+    "LEASE_SECONDS": "10",
+    "LEASE_MARGIN_SECONDS": "2",
+}
 
 
 @dataclass(frozen=True)
@@ -57,10 +65,14 @@ class Addresses:
 
 
 def environment(home: Home, addresses: Addresses, *, database: str, broker: str) -> dict[str, str]:
-    """Return the environment of every process of the demo. What the user set for host names is kept."""
+    """Return the environment of every process of the demo. What the user set for host names is kept, and so is
+    their pace: these times hang together, so one that is set leaves the others to their defaults."""
     inherited = dict(os.environ)
     names = dict.fromkeys(["127.0.0.1", "localhost", addresses.host])
-    return inherited | {
+    pace = {} if PACE.keys() & inherited.keys() else PACE
+    return {
+        **inherited,
+        **pace,
         "DATABASE_URL": database,
         "CELERY_BROKER_URL": broker,
         "SECRET_KEY": inherited.get("SECRET_KEY") or home.secret("secret_key"),

@@ -42,13 +42,13 @@ def form_of(page: Any) -> dict[str, str]:
 class Visitor:
     """One person's session at a real web server."""
 
-    def __init__(self, url: str, person: User) -> None:
-        self._person = person
+    def __init__(self, url: str, person: User, password: str = PASSWORD) -> None:
+        self._person, self._password = person, password
         self.http = httpx.Client(base_url=url, trust_env=False, timeout=30)
 
     def __enter__(self) -> Self:
         page = self.http.get("/accounts/login/")
-        form = {"login": self._person.email, "password": PASSWORD, **hidden_fields(page.text)}
+        form = {"login": self._person.email, "password": self._password, **hidden_fields(page.text)}
         assert self.http.post("/accounts/login/", data=form).status_code == 302
         return self
 

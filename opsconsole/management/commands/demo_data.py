@@ -8,21 +8,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from opsconsole.demo import NotADemo, ensure_demo
 
-PAYLOAD = {
-    "client_reference": "invoice-9182",
-    "action": "payments.create",
-    "connection": "bank-main",
-    "payload": {
-        "amount_minor": 1250000,
-        "currency": "KZT",
-        "recipient": "vendor_77",
-        "recipient_name": "Vendor 77 LLP",
-        "invoice": "inv_9182",
-    },
-    "data_version": "crm:deal_442@19",
-    "rationale": "Invoice matches the purchase order and the delivery note of 24 November.",
-}
-
 
 class Command(BaseCommand):
     help = "Create the demo tenant, its people and its agent key, as far as they are missing."
@@ -36,7 +21,7 @@ class Command(BaseCommand):
         except NotADemo as error:
             raise CommandError(str(error)) from None
         if options["json"]:
-            self.stdout.write(json.dumps({**asdict(demo), "curl_payload": PAYLOAD}))
+            self.stdout.write(json.dumps(asdict(demo)))
             return
         for login in demo.logins:
             self.stdout.write(f"{login.role}: {login.email} / {login.password}")

@@ -20,6 +20,10 @@ from opsconsole.embedded.postgres import Postgres, PostgresProblem
 from opsconsole.embedded.processes import StartFailed, Supervisor
 from opsconsole.embedded.signals import Signals, StopRequested
 
+BAD_DAY: tuple[dict[str, Any], ...] = (
+    {"fault": "kill_caller", "when": "after_acting"},
+    {"fault": "error_without_effect", "method": "GET", "status": 503, "times": 3},
+)
 PROBLEMS = (HomeProblem, NoFreePort, PostgresProblem, BrokerProblem, StartFailed)
 
 
@@ -108,13 +112,7 @@ class Command(BaseCommand):
     ) -> None:
         width = max((len(login["email"]) for login in demo["logins"]), default=0)
         people = [f"  {login['role']:<14} {login['email']:<{width}}  {login['password']}" for login in demo["logins"]]
-        prepare = [
-            "curl", "-sS", "-X", "POST", f"{addresses.web}/api/v1/operations",
-            "-H", f"Authorization: Bearer {demo['agent_key']}", "-H", "Content-Type: application/json",
-            "-d", json.dumps(demo["curl_payload"], separators=(",", ":")),
-        ]  # fmt: skip
-        fault = ["curl", "-sS", "-X", "POST", f"{addresses.simulator}/_faults",
-                 "-d", '{"fault":"kill_caller","when":"after_acting"}']  # fmt: skip
+        prepare, another = (_prepare(addresses, demo["agent_key"], wish) for wish in demo["wishes"])
         lines = [
             "",
             f"opsconsole is ready after {seconds:.0f} s:  {addresses.web}",
@@ -122,12 +120,15 @@ class Command(BaseCommand):
             f"Sign in as one of these people of {demo['tenant']} (role, e-mail, password):",
             *people,
             "",
-            "Let an agent prepare a payment, then approve it in the browser:",
-            shlex.join(prepare),
+            "1. Let an agent prepare a payment, then approve it in the browser:",
+            prepare,
             "",
-            "For the curious: before you approve, let the provider kill the worker right after it has paid:",
-            shlex.join(fault),
+            "2. The bad day. The bank kills the worker right after it has paid, then fails three look-ups. Paste all",
+            "three, approve, and watch Investigations as the operator:",
+            *(_fault(addresses, fault) for fault in BAD_DAY),
+            another,
             "",
+            f"What arrived at the bank: {addresses.simulator}/_requests?method=POST",
             f"Logs: {home.log}   Other commands on this demo: . {shlex.quote(str(environment))}",
             "Ctrl-C stops everything.",
         ]
@@ -136,6 +137,24 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def _prepare(addresses: launch.Addresses, key: str, wish: dict[str, Any]) -> str:
+    """What an agent would send, for a person to paste."""
+    headers = ("-H", f"Authorization: Bearer {key}", "-H", "Content-Type: application/json")
+    return _curl(f"{addresses.web}/api/v1/operations", *headers, "-d", _compact(wish))
+
+
+def _fault(addresses: launch.Addresses, fault: dict[str, Any]) -> str:
+    return _curl(f"{addresses.simulator}/_faults", "-d", _compact(fault))
+
+
+def _curl(url: str, *arguments: str) -> str:
+    return shlex.join(["curl", "-sS", "-w", r"\n", "-X", "POST", url, *arguments])
+
+
+def _compact(value: dict[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _last_json(printed: str) -> dict[str, Any]:
