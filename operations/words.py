@@ -135,6 +135,8 @@ def label(
 def _waiting(approval: str, missing: int, yours: bool, waits_for: str) -> str:
     if waits_for == "operator":
         return "Approved \u2013 waits for an operator" if approval == "approved" else "Waits for an operator"
+    if approval == "approved" and waits_for == "stop":
+        return "Approved \u2013 held by an emergency stop"
     if approval == "approved":
         return "Approved \u2013 will be sent"
     if approval == "open" and yours:
@@ -223,6 +225,8 @@ def message(
 def _what_now(approval: str, waits_for: str) -> str:
     if waits_for == "operator":
         return "it waits for an operator"
+    if waits_for == "stop":
+        return "sending is stopped for now, and it goes on when two people here lift the stop"
     if approval == "approved":
         return "it is approved and will be sent, so nothing is to be done"
     return "it waits for a person to approve it"

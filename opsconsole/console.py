@@ -9,6 +9,7 @@ from django.urls import NoReverseMatch, reverse
 
 from approvals.queries import Reader, waiting_ids
 from operations.requests import ConsoleRequest, clock_of
+from operations.stop_queries import standing_stops
 from reconciliation.queries import count_here
 
 MANY = 99  # beyond this a number in a menu says "99+" and costs no more to count
@@ -39,6 +40,7 @@ def console_context(request: HttpRequest) -> dict[str, Any]:
             "roles": ", ".join(sorted(role.label for role in asked.roles)),
             "utc_offset": clock_of(asked).offset,
             "nav": _menu(asked),
+            "stops": standing_stops(tenant_id=asked.tenant.pk),
         }
     }
 

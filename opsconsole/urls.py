@@ -27,6 +27,7 @@ urlpatterns = [
     path("readyz", views.readyz, name="readyz"),
     path("decisions/", include("approvals.urls")),
     path("operations/", include("operations.urls")),
+    path("stops/", include("operations.stop_urls")),
     path("investigations/<str:operation_id>/look-up", look_up, name="look_up_now"),
     path("investigations/", include("reconciliation.urls")),
 ]

@@ -104,6 +104,8 @@ def _before_a_call(facts: Facts, now: datetime) -> Command:
         return _investigate(facts, "The provider promises too little for us to send this alone.", "manual")
     if facts.may_have_been_sent and facts.refusal_to_send_again:
         return _investigate(facts, facts.refusal_to_send_again, "resend")
+    if facts.stopped:
+        return Rest("An emergency stop holds it.", facts.permit.expires_at)
     if facts.attempts and facts.next_look_at is not None and now < facts.next_look_at:
         return Rest("The last try did not get through; the next one is not due.", facts.next_look_at)
     return Call("Approved, intact and not sent.")
@@ -122,7 +124,7 @@ def _during_a_call(facts: Facts, now: datetime) -> Command:
         return Rest("A worker is making the call.", facts.lease_until)
     if facts.can_look_up:
         return LookUp("The worker went away during the call, so the provider is asked.")
-    return _investigate(facts, "The worker went away during the call and the provider cannot be asked.", "unknown")
+    return Investigate("The worker went away during the call and the provider cannot be asked.", "unknown")
 
 
 def _in_doubt(facts: Facts, now: datetime) -> Command:
@@ -132,6 +134,8 @@ def _in_doubt(facts: Facts, now: datetime) -> Command:
     over = facts.deadline_at is not None and now >= facts.deadline_at
     if not facts.can_look_up:
         return _investigate(facts, "The provider cannot be asked whether it happened.", "unknown")
+    if facts.state is State.UNKNOWN and not facts.binding_intact and not facts.case_open:
+        return Investigate("The connection or its contract is not the one it was sent with.", "configuration")
     if facts.absence_proved and facts.refusal_to_send_again and not facts.case_open:
         return Investigate(f"It is provably not there. {facts.refusal_to_send_again}", "resend")
     if (over or facts.look_ups_used >= facts.look_up_budget) and not facts.case_open:

@@ -43,6 +43,7 @@ class Facts:
     approval: Approval = Approval.NONE
     approval_expires_at: datetime | None = None
     permit: PermitFacts | None = None
+    stopped: bool = False  # an emergency stop holds it
     attempts: int = 0
     may_have_been_sent: bool = False  # some attempt got past "no byte left"
     lease_until: datetime | None = None

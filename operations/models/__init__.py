@@ -9,6 +9,7 @@ from operations.models.journal import JournalEntry
 from operations.models.operation import Operation
 from operations.models.permit import Permit
 from operations.models.policy import Policy
+from operations.models.stop import Stop
 from operations.models.tenant import Membership, Role, Tenant
 from operations.models.user import User
 
@@ -25,6 +26,7 @@ __all__ = [
     "Permit",
     "Policy",
     "Role",
+    "Stop",
     "Tenant",
     "User",
 ]

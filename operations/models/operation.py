@@ -52,7 +52,7 @@ class Operation(models.Model):
                 name="operation_has_next_step",
             ),
             models.CheckConstraint(
-                condition=models.Q(waits_for__in=["", "approver", "operator"]), name="operation_waits_for_known"
+                condition=models.Q(waits_for__in=["", "approver", "operator", "stop"]), name="operation_waits_for_known"
             ),
         ]
         indexes = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from operations.core.contract import Autonomy, Contract, autonomy, refusal_to_send_again
+from operations.core.contract import Autonomy, Contract, autonomy, refusal_by_key, refusal_to_send_again
 from operations.core.facts import Approval, Facts, PermitFacts
 from operations.core.intent import sha256_of
 from operations.core.states import FINAL, State
@@ -32,7 +32,8 @@ SELECT o.state, o.tenant_id, o.last_event, o.reason, o.attempts_made, o.claim_to
           ON a.operation_id = e.operation_id AND a.number = e.attempt_number
         WHERE e.operation_id = o.intent_id AND a.number = o.attempts_made AND e.source = 'look_up'
           AND e.verdict = 'absent' AND e.asked_at >= a.absence_credible_at),
-       EXISTS (SELECT FROM reconciliation_case k WHERE k.operation_id = o.intent_id AND k.closed_at IS NULL),
+       ARRAY(SELECT k.kind FROM reconciliation_case k
+             WHERE k.operation_id = o.intent_id AND k.closed_at IS NULL)::text[],
        ARRAY(SELECT k.kind || ' ' || extract(epoch FROM greatest(k.opened_at, k.closed_at))
              FROM reconciliation_case k WHERE k.operation_id = o.intent_id)::text[],
        ARRAY(SELECT concat_ws(' ', e.verdict, extract(epoch FROM e.recorded_at), e.recorded_at > o.changed_at,
@@ -42,6 +43,7 @@ SELECT o.state, o.tenant_id, o.last_event, o.reason, o.attempts_made, o.claim_to
                AND e.verdict IN ('happened', 'accepted', 'refused', 'several', 'different')
                AND e.recorded_at > coalesce((SELECT max(word.recorded_at) FROM operations_evidence word
                    WHERE word.operation_id = o.intent_id AND word.source = 'operator'), '-infinity')),
+       opsconsole_is_stopped(o.intent_id),
        clock_timestamp()
 FROM operations_operation o
 JOIN operations_intent i ON i.operation_id = o.intent_id
@@ -92,9 +94,10 @@ class Row(NamedTuple):
     sent: bool
     looked: int
     absences: int
-    case_open: bool
+    open_cases: list[str]
     cases: list[str]
     learned: list[str]
+    stopped: bool
     now: datetime
 
 
@@ -156,6 +159,7 @@ def _facts(row: Row, loaded: LoadedContract | None) -> Facts:
         approval=_approval(row.round_status, row.round_expires, row.now),
         approval_expires_at=row.round_expires,
         permit=_permit(row),
+        stopped=row.stopped,
         attempts=row.attempts,
         may_have_been_sent=row.sent,
         lease_until=row.lease_until,
@@ -164,7 +168,7 @@ def _facts(row: Row, loaded: LoadedContract | None) -> Facts:
         look_ups_used=row.looked,
         look_up_budget=contract.schedule.budget if contract else 0,
         absence_proved=contract is not None and row.absences >= max(contract.absence.agreeing_reads, 1),
-        case_open=row.case_open,
+        case_open=bool(row.open_cases),
         says_it_is_there=state is State.NOT_STARTED and _against(state, said, contract) > 0,
         follow_up=_follow_up(state, row.reason, row.cases, said, contract),
     )
@@ -178,9 +182,12 @@ def _contract(provider: str, action: str) -> LoadedContract | None:
 
 
 def _refusal(row: Row, contract: Contract | None) -> str:
-    if row.last_event == "settled_may_retry":
-        return ""
-    return refusal_to_send_again(contract, row.first_sent_at, row.now) if contract else "There is no contract any more."
+    if contract is None:
+        return "There is no contract any more."
+    if "integrity" in row.open_cases:
+        return "What is stored, approved and sent does not fit, and a person is looking into it."
+    asks = refusal_by_key if row.last_event == "settled_may_retry" else refusal_to_send_again
+    return asks(contract, row.first_sent_at, row.now)
 
 
 def _permit(row: Row) -> PermitFacts | None:

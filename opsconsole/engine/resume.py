@@ -13,6 +13,7 @@ from django.db import transaction
 from approvals.models import ApprovalRound
 from approvals.services import close_round, open_round
 from operations.core.decide import AskApproval, Call, Command, Investigate, LookUp, Rest, Withdraw, decide
+from operations.core.facts import Approval, Facts
 from operations.core.states import State
 from operations.models import Operation
 from operations.models.evidence import Source
@@ -68,13 +69,22 @@ def settled(command: Command | None) -> bool:
 
 def _rest(gathered: Gathered, command: Rest) -> None:
     """Write down when to look again; nothing due may stay due, or the sweep would ring for it for ever."""
-    waits_for = {State.NOT_STARTED: "approver"}.get(gathered.facts.state, "")
-    if gathered.facts.case_open:
-        waits_for = "operator"
+    waits_for = _awaited(gathered.facts)
     if command.until is None and not waits_for and gathered.facts.next_look_at is None:
         return
     seconds = None if command.until is None else max((command.until - gathered.now).total_seconds(), 0.0)
     _look_again(gathered, seconds, waits_for=waits_for)
+
+
+def _awaited(facts: Facts) -> str:
+    """The people it waits for, for lists and sentences; "" while only time has to pass."""
+    if facts.case_open:
+        return "operator"
+    if facts.state is not State.NOT_STARTED:
+        return ""
+    if facts.approval is not Approval.APPROVED:
+        return "approver"
+    return "stop" if facts.stopped else ""
 
 
 def _look_again(gathered: Gathered, seconds: float | None, *, waits_for: str = "") -> None:
@@ -153,7 +163,13 @@ def _look_up(gathered: Gathered, worker: str) -> None:
             credential_reference=gathered.credential_reference,
             contract=contract,
         )
-        look_up(operation_id=gathered.operation_id, reader=reader, contract=contract, asked_by=worker)
+        look_up(
+            operation_id=gathered.operation_id,
+            reader=reader,
+            contract=contract,
+            asked_by=worker,
+            same_place=gathered.facts.binding_intact,
+        )
     except NotConfigured as error:
         _put_in_front_of_a_person(gathered, Case.Kind.CONFIGURATION, str(error), worker)
         _stay_in_doubt(gathered)

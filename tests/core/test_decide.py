@@ -21,7 +21,7 @@ OURS, OTHER = "sha256:" + "a" * 64, "sha256:" + "b" * 64
 POLICY, NEWER = "payments.create-v1", "payments.create-v2"
 TICK = timedelta(microseconds=1)
 LATER, EARLIER = NOW + timedelta(minutes=5), NOW - timedelta(minutes=5)
-KINDS = {"integrity", "contradiction", "manual", "resend", "unknown", "disputed", "version_conflict"}
+KINDS = {"integrity", "contradiction", "manual", "resend", "unknown", "disputed", "version_conflict", "configuration"}
 
 
 def permit(expires_at: datetime, payload_hash: str = OURS, policy: str = POLICY) -> PermitFacts:
@@ -43,6 +43,7 @@ BEFORE_A_CALL: dict[str, list[Any]] = {
     "approval": list(Approval),
     "approval_expires_at": [None, LATER, NOW],
     "attempts": [0, 1],
+    "stopped": [False, True],
     "next_look_at": [None, LATER],
     "computed_hash": [OURS, OTHER],
     "policy_in_force": [POLICY, NEWER],
@@ -58,6 +59,7 @@ AFTER_A_CALL: dict[str, list[Any]] = {
     "permit": [None, permit(LATER)],
     "lease_until": [None, EARLIER, NOW, LATER],
     "can_look_up": [True, False],
+    "binding_intact": [True, False],
     "case_open": [True, False],
     "next_look_at": [None, NOW, LATER],
     "deadline_at": [None, NOW, LATER],
@@ -105,6 +107,7 @@ def may_call(facts: Facts) -> bool:
         and facts.permit.expires_at > NOW
         and facts.autonomy is Autonomy.AUTOMATIC
         and not facts.says_it_is_there
+        and not facts.stopped
         and not (facts.may_have_been_sent and facts.refusal_to_send_again)
         and facts.approval is not Approval.REJECTED
         and not (facts.attempts and facts.next_look_at is not None and facts.next_look_at > NOW)
@@ -132,6 +135,14 @@ def test_every_open_operation_has_a_next_step_or_a_person() -> None:
             assert facts.case_open if command.until is None else command.until > NOW, (facts, command)
 
 
+def test_nothing_stays_in_progress_beyond_its_lease() -> None:
+    """Whatever case is open: nobody can settle what is in progress."""
+    for facts, command in everything():
+        if facts.state is State.IN_PROGRESS:
+            under_way = facts.lease_until is not None and facts.lease_until > NOW
+            assert isinstance(command, Rest) == under_way, (facts, command)
+
+
 def test_what_is_finished_rests_unless_a_person_is_needed() -> None:
     for facts, command in everything():
         if facts.state in FINAL:
@@ -153,7 +164,7 @@ def test_nobody_is_asked_twice_about_one_doubt() -> None:
     for facts, command in everything():
         if isinstance(command, Investigate):
             assert command.kind in KINDS
-            assert not facts.case_open or facts.follow_up
+            assert not facts.case_open or facts.follow_up or facts.state is State.IN_PROGRESS
 
 
 def test_every_command_says_why_in_a_sentence() -> None:
@@ -244,6 +255,7 @@ TIMES = any_of([None, EARLIER, NOW - TICK, NOW, NOW + TICK, LATER])
         look_up_budget=st.integers(0, 20),
         absence_proved=st.booleans(),
         case_open=st.booleans(),
+        stopped=st.booleans(),
         says_it_is_there=st.booleans(),
         follow_up=any_of(["", "version_conflict"]),
     )

@@ -6,7 +6,7 @@ import time
 from django.conf import settings
 from django.db import DatabaseError
 
-from operations.core.contract import dig
+from operations.core.contract import dig, refusal_by_key
 from operations.core.outcomes import Answer, Phase
 from operations.providers.ports import Limits
 from operations.services import sql
@@ -18,7 +18,9 @@ BEGIN_WITHIN = 2.0  # seconds between the last look at the database and the firs
 
 # The last look. It reads the committed truth by the database's own clock and hashes the stored bytes once more.
 LAST_CHECK = """
-SELECT extract(epoch FROM o.lease_until - clock_timestamp())::float8
+SELECT extract(epoch FROM o.lease_until - clock_timestamp())::float8, o.first_sent_at, clock_timestamp(),
+       EXISTS (SELECT FROM operations_attempt a WHERE a.operation_id = o.intent_id AND a.claim_token <> o.claim_token
+               AND a.outcome <> 'not_sent')
 FROM operations_operation o
 JOIN operations_intent i ON i.operation_id = o.intent_id
 JOIN operations_permit p ON p.operation_id = o.intent_id AND p.revoked_at IS NULL
@@ -30,6 +32,7 @@ WHERE o.intent_id = %s AND o.state = 'in_progress' AND o.claim_token = %s
                     AND newer.version > mine.version)
   AND NOT EXISTS (SELECT FROM operations_evidence e WHERE e.operation_id = o.intent_id
                   AND e.verdict IN ('happened', 'accepted', 'several', 'different') AND e.recorded_at > o.changed_at)
+  AND NOT opsconsole_is_stopped(o.intent_id)
 """
 
 NOTE = """
@@ -45,7 +48,10 @@ def call(claim: Claim) -> Answer:
     row = sql.fetch_one(LAST_CHECK, [claim.operation_id, claim.token, claim.payload_hash])
     if row is None:
         return Answer(phase=Phase.CONNECTING, error="the approval or the claim no longer holds")
-    spare = row[0] - settings.PROVIDER_TOTAL_SECONDS - settings.LEASE_MARGIN_SECONDS
+    lease_left, first_sent_at, now, is_repeat = row
+    if is_repeat and refusal_by_key(claim.contract, first_sent_at, now):
+        return Answer(phase=Phase.CONNECTING, error="the provider may recognise the key no longer")
+    spare = lease_left - settings.PROVIDER_TOTAL_SECONDS - settings.LEASE_MARGIN_SECONDS
     if spare <= 0:
         return Answer(phase=Phase.CONNECTING, error="too little of the lease is left for a whole call")
     answer = claim.writer.submit(
