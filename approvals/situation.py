@@ -23,7 +23,11 @@ SELECT r.id, r.number, r.status, r.expires_at, r.quorum, r.policy_version, r.pay
        (SELECT min(other.operation_id) FROM operations_intent other
           JOIN operations_operation twin ON twin.intent_id = other.operation_id
         WHERE i.business_key <> '' AND other.tenant_id = i.tenant_id AND other.business_key = i.business_key
-          AND other.operation_id <> i.operation_id AND twin.state NOT IN ('cancelled', 'failed')),
+          AND other.operation_id <> i.operation_id
+          AND (twin.state NOT IN ('cancelled', 'failed') OR twin.creates_object AND EXISTS (
+              SELECT FROM operations_evidence e WHERE e.operation_id = twin.intent_id
+                AND e.verdict IN ('happened', 'accepted', 'several', 'different') AND e.source <> 'operator'
+                AND (twin.state = 'cancelled' OR e.recorded_at > twin.changed_at)))),
        clock_timestamp()
 FROM approvals_approvalround r
 JOIN operations_operation o ON o.intent_id = r.operation_id

@@ -47,6 +47,14 @@ class Asked:
     last_credible_absence_at: datetime | None
 
 
+def elsewhere(finding: Finding) -> Finding:
+    """The finding, where address or contract are no longer those of the call: not finding it there proves nothing."""
+    if finding.verdict is not Verdict.ABSENT:
+        return finding
+    why = "The connection or its contract is not the one it was sent with, so this proves nothing."
+    return Finding(verdict=Verdict.SAYS_NOTHING, reason="absence_not_credible", words=f"{finding.words} {why}")
+
+
 def weigh(
     finding: Finding, contract: Contract, attempt: LastAttempt | None, asked: Asked, asked_at: datetime
 ) -> Finding:
@@ -152,6 +160,7 @@ class Standing:
     shown: str
     sent_by_us: bool  # not a connection where a person acts at the provider
     refusal_by_key: str  # why the same key would not protect from a second effect
+    on_its_way_until: datetime | None = None  # of the last attempt: before this moment it may still arrive
 
 
 def refusal_to_note(standing: Standing) -> str:
@@ -185,4 +194,6 @@ def refusal_to_allow_another(standing: Standing, now: datetime) -> str:
         return "We do not send this ourselves; a person does it at the provider."
     if standing.shown in SHOWS_SOMETHING:
         return "Not while the provider shows something of it."
+    if standing.on_its_way_until is not None and now < standing.on_its_way_until:
+        return f"The request may still be on its way until {standing.on_its_way_until:%H:%M:%S} UTC."
     return standing.refusal_by_key

@@ -207,6 +207,16 @@ def refusal_to_send_again(contract: Contract, first_sent_at: datetime | None, no
     return ""
 
 
+def refusal_by_key(contract: Contract, first_sent_at: datetime | None, now: datetime) -> str:
+    """Why nobody may repeat the call any more, not even on a person's word: a published life of the key that is over.
+
+    Where the provider recognises no repeats, or does not say for how long, a person may take it upon themselves.
+    """
+    if contract.dedupe.carrier == "none" or contract.dedupe.retention == "unpublished":
+        return ""
+    return refusal_to_send_again(contract, first_sent_at, now)
+
+
 def dig(document: object, path: str) -> object:
     """The value at a dotted path, or `MISSING`. An empty path is the document itself."""
     value = document

@@ -85,7 +85,7 @@ def judge(contract: Contract, wanted: Expected, answer: Answer) -> Finding:
         if not _matches(rule.when, answer):
             continue
         if rule.means == "accepted":
-            return _judge_object(contract.object, wanted, answer.body, fresh=True)
+            return _judge_object(contract.object, wanted, answer.body, None)
         verdict = Verdict.REFUSED if rule.means == "refused" else Verdict.SAYS_NOTHING
         return Finding(verdict=verdict, reason=rule.reason, words=rule.words or _default_words(rule.means))
     if answer.status in REDIRECTS:
@@ -113,7 +113,7 @@ def judge_look_up(contract: Contract, way: LookUpWay, wanted: Expected, answer: 
     if way.items and not isinstance(found, list):
         return _unreadable("The answer is not the list the contract describes.", answer)
     if not way.items:
-        return _judge_object(contract.object, wanted, found, fresh=False)
+        return _judge_object(contract.object, wanted, found, way)
     return _judge_list(contract, way, wanted, answer, found if isinstance(found, list) else [])
 
 
@@ -129,7 +129,7 @@ def _judge_list(contract: Contract, way: LookUpWay, wanted: Expected, answer: An
             matches=tuple(_shown(contract.object, wanted, item) for item in ours),
         )
     if ours:
-        return _judge_object(contract.object, wanted, ours[0], fresh=False)
+        return _judge_object(contract.object, wanted, ours[0], way)
     if not all(same(dig(answer.body, name), value) for name, value in way.complete.items()):
         return Finding(
             verdict=Verdict.SAYS_NOTHING, reason="incomplete_list", words="Nothing yet: the list is not complete."
@@ -150,19 +150,19 @@ def _tells_whose(item: object, wanted: Expected) -> bool:
     )
 
 
-def _judge_object(shape: ProviderObject, wanted: Expected, found: object, *, fresh: bool) -> Finding:
-    """Compare one object with the intent. `fresh`: it is the direct answer to our own write."""
+def _judge_object(shape: ProviderObject, wanted: Expected, found: object, way: LookUpWay | None) -> Finding:
+    """Compare one object with the intent. `way`: how it was read; None for the direct answer to our own write."""
     external_id = _usable_id(dig(found, shape.id))
     if not external_id:
         return Finding(
-            verdict=Verdict.SAYS_NOTHING if fresh else Verdict.UNREADABLE,
+            verdict=Verdict.UNREADABLE if way else Verdict.SAYS_NOTHING,
             reason="no_object_id",
             words="The answer lacks the object id its contract promises, so it proves nothing.",
         )
     shown = _shown(shape, wanted, found)
     if shape.version is not None and same(dig(found, shape.version.field), wanted.base_version):
         return Finding(
-            verdict=Verdict.SAYS_NOTHING if fresh else Verdict.ABSENT,
+            verdict=Verdict.ABSENT if way and _can_prove_absence(way) else Verdict.SAYS_NOTHING,
             reason="still_base_version",
             words="The record still has the version this change was based on: not applied.",
             external_id=external_id,
@@ -240,8 +240,12 @@ def _storable(text: str) -> str:
     return "".join("\ufffd" if char == "\x00" or "\ud800" <= char <= "\udfff" else char for char in text)
 
 
+def _can_prove_absence(way: LookUpWay) -> bool:
+    return way.proves_absence and way.consistency == "immediate"
+
+
 def _nothing_there(way: LookUpWay, words: str) -> Finding:
-    if way.proves_absence and way.consistency == "immediate":
+    if _can_prove_absence(way):
         return Finding(verdict=Verdict.ABSENT, reason="not_found", words=words)
     return Finding(
         verdict=Verdict.SAYS_NOTHING,

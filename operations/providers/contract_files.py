@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -12,6 +12,7 @@ from operations.core.contract import Contract
 from operations.core.intent import Refused, canonical, sha256_of
 
 _adapter = TypeAdapter(Contract)
+MAX_REASON: Final = 60  # what the tables hold; an answer that could not be recorded would stay a doubt for ever
 
 
 class BadContract(ValueError):
@@ -65,6 +66,8 @@ def _in_outcomes(contract: Contract) -> list[str]:
     for index, rule in enumerate(contract.outcomes):
         if rule.means == "refused" and not rule.when.body:
             problems.append(f"outcomes.{index}: a refusal needs the vendor's own error shape in `when.body`.")
+        if not 0 < len(rule.reason) <= MAX_REASON:
+            problems.append(f"outcomes.{index}.reason: a short code, of {MAX_REASON} characters at most.")
         if not rule.when.status:
             problems.append(f"outcomes.{index}: a rule needs the statuses it is about.")
     if not any(rule.means == "accepted" for rule in contract.outcomes):

@@ -11,7 +11,7 @@ from django.db import transaction
 from ulid import ULID
 
 from operations.core.intent import Json, Refused, canonical, idempotency_key, sha256_of
-from operations.models import Intent
+from operations.models import Operation
 from operations.models.evidence import Source
 from operations.services import sql
 from operations.services.ground import Ground, Preparer, PrepareRefused, Wish, check_renderable, ground_of
@@ -205,14 +205,17 @@ def _begin(operation_id: str, preparer: Preparer, wish: Wish, ground: Ground) ->
 
 
 def _replace(operation_id: str, preparer: Preparer, replaced: str) -> None:
-    old = Intent.objects.filter(
-        operation_id=replaced, tenant_id=preparer.tenant_id, agent_id=preparer.agent_id
-    ).values_list("operation__state", flat=True)
-    state = old.first()
-    if state is None:
+    old = (
+        Operation.objects.select_for_update(of=("self",), no_key=True)
+        .filter(pk=replaced, tenant_id=preparer.tenant_id, intent__agent_id=preparer.agent_id)
+        .first()
+    )
+    if old is None:
         raise PrepareRefused("unknown_operation", "replaces", "This agent has no such operation.")
-    if state in ("cancelled", "failed"):
+    if old.state in ("cancelled", "failed"):
         return
+    if old.attempts_made:
+        raise NotReplaceable("It may already have been sent, so it cannot be replaced.")
     try:
         withdraw(
             operation_id=replaced,

@@ -30,6 +30,7 @@ def withdraw(*, operation_id: str, tenant_id: int, actor: str, source: Source, r
         actor=actor,
         reason=reason,
         fact_id=fact,
+        next_step=0,  # a late answer may have come since anybody looked; it must not be slept through
     )
     if not moved:
         raise NotWithdrawable("It is no longer waiting, so it cannot be withdrawn.")

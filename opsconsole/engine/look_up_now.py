@@ -53,7 +53,13 @@ def look_up_now(*, operation_id: str, tenant_id: int, person: User) -> Finding:
         _lose(gathered, contract, actor)
     reader = _reader(gathered, contract)
     try:
-        found = look_up(operation_id=operation_id, reader=reader, contract=contract, asked_by=actor)
+        found = look_up(
+            operation_id=operation_id,
+            reader=reader,
+            contract=contract,
+            asked_by=actor,
+            same_place=facts.binding_intact,
+        )
     except NothingToLookUp as nothing:
         raise MayNotLookUp(str(nothing)) from None
     bell.ring(operation_id)

@@ -29,6 +29,7 @@ from reconciliation.core import (
     LastAttempt,
     conclude,
     contradicts,
+    elsewhere,
     next_delay,
     ways_to_ask,
     weigh,
@@ -73,8 +74,11 @@ class Situation:
     asked: Asked
 
 
-def look_up(*, operation_id: str, reader: Reader, contract: Contract, asked_by: str) -> Finding:
-    """Ask by the contract's ways in order until one settles something; returns the last finding."""
+def look_up(*, operation_id: str, reader: Reader, contract: Contract, asked_by: str, same_place: bool) -> Finding:
+    """Ask by the contract's ways in order until one settles something; returns the last finding.
+
+    `same_place`: whether address and contract are those it was sent with; if not, not finding it proves nothing.
+    """
     if connection.in_atomic_block:
         raise RuntimeError("A provider must not be asked inside a database transaction.")
     finding: Finding | None = None
@@ -84,7 +88,7 @@ def look_up(*, operation_id: str, reader: Reader, contract: Contract, asked_by: 
             raise NothingToLookUp("Nothing can be found out by asking the provider now.")
         if way not in ways_to_ask(contract, situation.external_id):
             continue
-        finding = _ask(situation, way, reader, contract, asked_by)
+        finding = _ask(situation, way, reader, contract, asked_by, same_place)
         if finding.verdict not in (Verdict.SAYS_NOTHING, Verdict.UNREADABLE):
             break
     if finding is None:
@@ -115,7 +119,9 @@ def _situation(operation_id: str) -> Situation:
     )
 
 
-def _ask(situation: Situation, way: LookUpWay, reader: Reader, contract: Contract, asked_by: str) -> Finding:
+def _ask(
+    situation: Situation, way: LookUpWay, reader: Reader, contract: Contract, asked_by: str, same_place: bool
+) -> Finding:
     answer = reader.look_up(
         way,
         situation.values,
@@ -126,6 +132,7 @@ def _ask(situation: Situation, way: LookUpWay, reader: Reader, contract: Contrac
         ),
     )
     read = judge_look_up(contract, way, expected(contract, situation.values), answer)
+    read = read if same_place else elsewhere(read)
     try:
         return _write_down(situation, way, contract, answer, read, asked_by)
     except IntegrityError:
@@ -188,8 +195,7 @@ def _compare(situation: Situation, contract: Contract, finding: Finding, asked_b
             why=f"What is on record stands, and the provider says otherwise. {finding.words}",
             actor=asked_by,
         )
-    if situation.state is State.NOT_STARTED:
-        schedule(operation_id=situation.operation_id, expected=situation.state, next_step=0)
+    schedule(operation_id=situation.operation_id, expected=situation.state, next_step=0)
 
 
 def _move(situation: Situation, contract: Contract, finding: Finding, fact: int, asked_by: str) -> None:

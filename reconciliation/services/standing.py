@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from operations.core.contract import Autonomy, Contract, autonomy, refusal_to_send_again
+from operations.core.contract import Autonomy, Contract, autonomy, refusal_by_key
 from operations.core.states import State
 from operations.models import Operation
 from reconciliation.core import (
@@ -29,7 +29,9 @@ SELECT clock_timestamp(), o.deadline_at <= clock_timestamp(),
        (SELECT count(*) FROM operations_evidence e WHERE e.operation_id = o.intent_id
         AND (e.source = 'operator' OR e.verdict NOT IN ('says_nothing', 'unreadable'))),
        (SELECT max(e.id) FROM operations_evidence e WHERE e.operation_id = o.intent_id
-        AND (e.source = 'operator' OR e.verdict NOT IN ('says_nothing', 'unreadable')))
+        AND (e.source = 'operator' OR e.verdict NOT IN ('says_nothing', 'unreadable'))),
+       (SELECT max(a.absence_credible_at) FROM operations_attempt a
+        WHERE a.operation_id = o.intent_id AND a.outcome <> 'not_sent')
 FROM operations_operation o WHERE o.intent_id = %s
 """
 
@@ -51,7 +53,7 @@ def standing_of(operation: Operation, contract: Contract | None, *, case_kind: s
         cursor.execute(QUERY, [operation.pk])
         row = cursor.fetchone()
     assert row is not None
-    now, overdue, seen_id, asked_at, shown, said, newest = row
+    now, overdue, seen_id, asked_at, shown, said, newest, on_its_way_until = row
     external_id = operation.external_id or seen_id or ""
     standing = Standing(
         state=State(operation.state),
@@ -65,17 +67,15 @@ def standing_of(operation: Operation, contract: Contract | None, *, case_kind: s
             contract and operation.connection.mode != "manual" and autonomy(contract) is Autonomy.AUTOMATIC
         ),
         refusal_by_key=_refusal_by_key(operation, contract, now),
+        on_its_way_until=on_its_way_until,
     )
     return Stands(standing=standing, now=now, said=said, newest=newest, external_id=external_id)
 
 
 def _refusal_by_key(operation: Operation, contract: Contract | None, now: datetime) -> str:
-    """Where the provider recognises no repeats, or does not say for how long, a person may take it upon themselves."""
     if contract is None:
         return "There is no contract to send it under."
-    if contract.dedupe.carrier == "none" or contract.dedupe.retention == "unpublished":
-        return ""
-    return refusal_to_send_again(contract, operation.first_sent_at, now)
+    return refusal_by_key(contract, operation.first_sent_at, now)
 
 
 def refusal_of_verdict(verdict: Resolution.Verdict, stands: Stands) -> str:

@@ -14,6 +14,7 @@ from operations.core.contract import (
     autonomy,
     dig,
     key_safe_until,
+    refusal_by_key,
     refusal_to_send_again,
 )
 from tests.core.samples import NOW, deals, payments, with_dedupe
@@ -50,6 +51,14 @@ def test_a_repeat_is_allowed_only_while_the_provider_surely_recognises_it(carrie
         assert NOW < safe_until < NOW + timedelta(seconds=retention)
         assert not refusal_to_send_again(contract, NOW, safe_until - timedelta(microseconds=1))
         assert refusal_to_send_again(contract, NOW, safe_until).endswith(".")
+
+
+@pytest.mark.parametrize(("carrier", "retention"), list(product(CARRIERS, RETENTIONS)))
+def test_a_person_may_take_on_what_is_not_promised_and_not_what_is_over(carrier: str, retention: Any) -> None:
+    contract = with_dedupe(carrier=carrier, retention=retention)
+    assert not refusal_by_key(contract, NOW, NOW)
+    published = carrier != "none" and isinstance(retention, int)
+    assert bool(refusal_by_key(contract, NOW, NOW + timedelta(days=4000))) == published
 
 
 def test_a_tenth_of_the_keys_life_is_kept_as_a_margin() -> None:

@@ -168,3 +168,13 @@ def test_no_body_makes_a_read_raise_or_prove_more(
 def test_a_way_may_answer_not_found_with_any_status_it_names() -> None:
     gone = replace(NOT_FOUND, not_found=Match(status=(200,), body={"total": 0}))
     assert verdict_of(gone, {"total": 0}) is Verdict.ABSENT
+
+
+def test_an_old_version_proves_nothing_where_the_reading_may_lag() -> None:
+    """A cache still shows the version before our change; that is not the change's absence."""
+    contract, before = deals(), Answer(phase=Phase.ANSWERED, status=200, body=deal_object(version=19, stage="offer"))
+    (way,) = contract.look_ups
+    lagging = replace(way, consistency="eventual", proves_absence=False)
+    assert judge_look_up(contract, way, wanted_by(contract), before).verdict is Verdict.ABSENT
+    finding = judge_look_up(contract, lagging, wanted_by(contract), before)
+    assert (finding.verdict, finding.reason) == (Verdict.SAYS_NOTHING, "still_base_version")

@@ -95,7 +95,7 @@ def test_p12_a_worker_that_wakes_up_after_the_next_claim_sends_nothing(
     assert services.lose(operation_id=operation_id, token=asleep.token, actor="test", contract=asleep.contract)
 
     def absent() -> bool:
-        look_up(operation_id=operation_id, reader=reader, contract=asleep.contract, asked_by="test")
+        look_up(operation_id=operation_id, reader=reader, contract=asleep.contract, asked_by="test", same_place=True)
         return world.state(operation_id) == "not_started"
 
     wait_until(absent, 5)

@@ -88,6 +88,7 @@ def test_somebody_can_say_now(changes: dict[str, Any]) -> None:
         ({"sent_by_us": False}, "We do not send this ourselves"),
         *[({"shown": verdict}, "shows something") for verdict in sorted(core.SHOWS_SOMETHING)],
         ({"refusal_by_key": "The key is over."}, "The key is over."),
+        ({"on_its_way_until": NOW + timedelta(seconds=5)}, "may still be on its way until 12:00:05 UTC."),
     ],
 )
 def test_not_again(changes: dict[str, Any], words: str) -> None:

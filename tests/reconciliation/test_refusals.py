@@ -14,6 +14,7 @@ from tests.reconciliation.conftest import Promise
 from tests.reconciliation.support import (
     WAITING,
     WORKER,
+    await_credible_absence,
     fail_look_ups,
     look,
     lost,
@@ -70,6 +71,7 @@ def test_without_a_look_up_of_the_last_minutes(
 
 
 def test_a_look_up_of_an_earlier_attempt_does_not_count(prompt: World, doubt: str, simulator: Simulator) -> None:
+    await_credible_absence(doubt)
     say(prompt, doubt, word("may_retry"))
     simulator.fault("lose_answer_before_acting")
     resume(doubt, worker=WORKER)

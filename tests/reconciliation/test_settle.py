@@ -14,6 +14,7 @@ from tests.reconciliation.conftest import Promise
 from tests.reconciliation.support import (
     WAITING,
     WORKER,
+    await_credible_absence,
     fail_look_ups,
     look,
     look_ups,
@@ -48,6 +49,7 @@ def test_it_did_not_happen(prompt: World, doubt: str, simulator: Simulator) -> N
 
 
 def test_it_may_be_sent_again_once_as_the_same_request(prompt: World, doubt: str, simulator: Simulator) -> None:
+    await_credible_absence(doubt)
     say(prompt, doubt, word("may_retry"))
     assert prompt.state(doubt) == "not_started"
     prompt.drain()
@@ -59,9 +61,11 @@ def test_it_may_be_sent_again_once_as_the_same_request(prompt: World, doubt: str
 def test_a_person_may_allow_it_where_repeats_are_not_recognised(
     keyless: World, simulator: Simulator, promise: Promise
 ) -> None:
-    promise("keyless", **WAITING)
+    promise("keyless", **WAITING, absence={"processing_delay": 0})
     operation_id = lost(keyless, simulator)
     look(keyless, operation_id)
+    assert "still be on its way" in str(refused(keyless, operation_id, verdict="may_retry"))
+    await_credible_absence(operation_id)
     say(keyless, operation_id, word("may_retry"))
     keyless.drain()
     assert keyless.state(operation_id) == "succeeded"

@@ -12,6 +12,7 @@ from operations.models.evidence import Source
 from operations.services import evidence, sql
 from operations.services.execute.claim import Claim
 from operations.services.execute.guards import constraint_of, refuse_inside_transaction, request_id_of
+from operations.services.transition import lock
 from operations.services.transition import transition as move
 
 logger = logging.getLogger(__name__)
@@ -80,8 +81,8 @@ def _settle(claim: Claim, answer: Answer, finding: Finding) -> bool:
         next_step = min(300, 2**claim.number)
     elif event in (Event.LOST, Event.ACKNOWLEDGED):
         next_step = schedule.delays[0]
-    elif finding.reason in NEEDS_A_PERSON:
-        next_step = 0
+    elif finding.reason in NEEDS_A_PERSON or claim.number > 1:
+        next_step = 0  # an earlier attempt may have brought to light what speaks against this answer
     return move(
         operation_id=claim.operation_id,
         expected=State.IN_PROGRESS,
@@ -97,8 +98,13 @@ def _settle(claim: Claim, answer: Answer, finding: Finding) -> bool:
 
 
 def _leave_late_evidence(claim: Claim, answer: Answer, finding: Finding) -> None:
-    """The claim is gone. What this worker learned is kept, and the engine is asked to compare it with the record."""
+    """The claim is gone. What this worker learned is kept, and the engine is asked to compare it with the record.
+
+    The lock comes first: otherwise a claim could slip in between this row and its commit, see nothing of it, and take
+    it for older than itself.
+    """
     with transaction.atomic():
+        lock(operation_id=claim.operation_id)
         _evidence(claim, answer, finding, Source.LATE_RESPONSE)
         sql.execute(DUE_NOW, [claim.operation_id])
 
