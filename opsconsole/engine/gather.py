@@ -36,11 +36,13 @@ SELECT o.state, o.tenant_id, o.last_event, o.reason, o.attempts_made, o.claim_to
              WHERE k.operation_id = o.intent_id AND k.closed_at IS NULL)::text[],
        ARRAY(SELECT k.kind || ' ' || extract(epoch FROM greatest(k.opened_at, k.closed_at))
              FROM reconciliation_case k WHERE k.operation_id = o.intent_id)::text[],
-       ARRAY(SELECT concat_ws(' ', e.verdict, extract(epoch FROM e.recorded_at), e.recorded_at > o.changed_at,
+       ARRAY(SELECT concat_ws(' ', CASE e.reason WHEN 'unknown_status_word' THEN 'accepted' ELSE e.verdict END,
+                              extract(epoch FROM e.recorded_at), e.recorded_at > o.changed_at,
                               e.external_id NOT IN ('', o.external_id))
              FROM operations_evidence e
              WHERE e.operation_id = o.intent_id AND e.source <> 'operator'
-               AND e.verdict IN ('happened', 'accepted', 'refused', 'several', 'different')
+               AND (e.verdict IN ('happened', 'accepted', 'refused', 'several', 'different')
+                    OR e.reason = 'unknown_status_word')
                AND e.recorded_at > coalesce((SELECT max(word.recorded_at) FROM operations_evidence word
                    WHERE word.operation_id = o.intent_id AND word.source = 'operator'), '-infinity')),
        opsconsole_is_stopped(o.intent_id),

@@ -24,8 +24,10 @@ SELECT clock_timestamp(), o.deadline_at <= clock_timestamp(),
         ORDER BY a.number DESC LIMIT 1),
        (SELECT max(e.recorded_at) FROM operations_evidence e WHERE e.operation_id = o.intent_id
         AND e.source = 'look_up' AND e.attempt_number = o.attempts_made),
-       (SELECT e.verdict FROM operations_evidence e WHERE e.operation_id = o.intent_id AND e.source <> 'operator'
-        AND e.verdict NOT IN ('says_nothing', 'unreadable') ORDER BY e.id DESC LIMIT 1),
+       (SELECT CASE e.reason WHEN 'unknown_status_word' THEN 'accepted' ELSE e.verdict END
+        FROM operations_evidence e WHERE e.operation_id = o.intent_id AND e.source <> 'operator'
+        AND (e.verdict NOT IN ('says_nothing', 'unreadable') OR e.reason = 'unknown_status_word')
+        ORDER BY e.id DESC LIMIT 1),
        (SELECT count(*) FROM operations_evidence e WHERE e.operation_id = o.intent_id
         AND (e.source = 'operator' OR e.verdict NOT IN ('says_nothing', 'unreadable'))),
        (SELECT max(e.id) FROM operations_evidence e WHERE e.operation_id = o.intent_id

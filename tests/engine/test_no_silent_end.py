@@ -277,3 +277,20 @@ def test_while_the_key_is_said_to_be_used_otherwise_nothing_is_sent_again(prompt
     assert (prompt.state(operation_id), cases(operation_id)) == ("not_started", ["integrity"]), moves(operation_id)
     assert len(simulator.posts(operation_id)) == 1
     assert Operation.objects.get(pk=operation_id).waits_for == "operator"
+
+
+def test_an_object_with_an_unexplained_status_is_there(prompt: World, simulator: Simulator) -> None:
+    """The bank named its object and a status nobody documented; later its list shows nothing."""
+    answer = late_payment("").body | {"id": "pay_on_hold", "status": "on_hold"}
+    operation_id = prompt.prepare()
+    simulator.fault("raw", method="POST", status=201, body=answer | {"reference": operation_id})
+    prompt.decide(operation_id)
+    wait_until(lambda: settled_down(operation_id) and cases(operation_id), 15)
+    assert (prompt.state(operation_id), cases(operation_id)) == ("not_started", ["contradiction"])
+    assert len(simulator.posts(operation_id)) == 1
+
+
+def settled_down(operation_id: str) -> bool:
+    """Whether nothing is due any more after carrying on with it."""
+    carry_on(operation_id)
+    return Operation.objects.get(pk=operation_id).next_step_at is None
