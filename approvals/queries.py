@@ -17,6 +17,7 @@ from operations.times import Clock, Moment
 PAGE: Final = 50
 SOON: Final = timedelta(hours=1)
 JUST_NOW: Final = timedelta(minutes=10)
+STRIP: Final = 5
 VIEWS: Final = {
     "mine": ("Waiting for you", "needs_you"),
     "others": ("Waiting for others", "info"),
@@ -135,6 +136,12 @@ def decided(reader: Reader, *, after: str, clock: Clock, limit: int | None = Non
         rows=[_decided(answer, clock) for answer in found[:limit]],
         after=f"{last.decided_at.isoformat()}~{last.pk}" if last else "",
     )
+
+
+def decided_just_now(reader: Reader, clock: Clock) -> list[Decided]:
+    """The newest few answers of the last minutes, for the strip above the queue."""
+    newest = decided(reader, after="", clock=clock, limit=STRIP).rows
+    return [row for row in newest if (row.at.since or 0) <= JUST_NOW.total_seconds()]
 
 
 def count_others(reader: Reader, limit: int) -> int:

@@ -15,7 +15,6 @@ from approvals.forms import DecisionForm
 from approvals.models import Decision
 from approvals.page import read_decision
 from approvals.queries import (
-    JUST_NOW,
     VIEWS,
     Decided,
     Queue,
@@ -23,6 +22,7 @@ from approvals.queries import (
     Waiting,
     count_others,
     decided,
+    decided_just_now,
     waiting,
     waiting_ids,
 )
@@ -30,7 +30,6 @@ from approvals.services import Answered, MayNotDecide, decide
 from operations.requests import ConsoleRequest, clock_of
 
 MANY = 99
-STRIP = 5
 
 
 @require_safe
@@ -45,8 +44,7 @@ def queue(request: ConsoleRequest) -> HttpResponse:
         page = decided(reader, after=after, clock=clock)
     else:
         page = waiting(reader, view=view, after=after, clock=clock)
-        recent = decided(reader, after="", clock=clock, limit=STRIP).rows
-        just_now = [row for row in recent if (row.at.since or 0) <= JUST_NOW.total_seconds()]
+        just_now = decided_just_now(reader, clock)
     return render(
         request,
         "approvals/queue.html",
@@ -54,6 +52,7 @@ def queue(request: ConsoleRequest) -> HttpResponse:
             "view": view,
             "views": [(key, *words, key == view) for key, words in VIEWS.items()],
             "rows": page.rows,
+            "shown": f"{len(page.rows)} on this page",
             "just_now": just_now,
             "first": f"?{urlencode({'view': view})}" if after else "",
             "next": f"?{urlencode({'view': view, 'after': page.after})}" if page.after else "",

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from operations.display import display_of
 from operations.models import Intent, Role
-from operations.queries import FILTERS, PAGE, find_operations, read_intent
+from operations.queries import FILTERS, find_operations, read_intent
 from operations.requests import ConsoleRequest, clock_of
 from operations.story import story_of
 
@@ -29,13 +29,12 @@ def explorer(request: ConsoleRequest) -> HttpResponse:
         "operations/explorer.html",
         {
             "rows": listing.rows,
+            "shown": f"{len(listing.rows)} on this page",
             "filters": [(key, label, key == where) for key, (label, _) in FILTERS.items()],
-            "where": where,
             "search": search,
             "filtered": bool(asked),
             "first": f"?{urlencode(asked)}" if before else "",
             "older": older,
-            "page": PAGE,
         },
     )
 

@@ -35,7 +35,7 @@ def queue(request: ConsoleRequest) -> HttpResponse:
             "kind": kind,
             "first": f"?{urlencode(asked)}" if after else "",
             "next": f"?{urlencode({**asked, 'after': found.more})}" if found.more else "",
-            "page": PAGE,
+            "shown": f"Up to {PAGE} of {found.total}, the oldest first",
         },
     )
 
