@@ -5,7 +5,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from operations import words
 from operations.models import Operation, Role
 from operations.requests import ConsoleRequest, need_role
 from opsconsole.engine.look_up_now import MayNotLookUp, look_up_now
@@ -23,5 +22,5 @@ def look_up(request: ConsoleRequest, operation_id: str) -> HttpResponse:
     except MayNotLookUp as refusal:
         messages.warning(request, str(refusal))
     else:
-        messages.info(request, f"{words.verdict_words(finding.verdict)}: {finding.words}")
+        messages.info(request, finding.words)
     return redirect("case", operation_id=operation_id)

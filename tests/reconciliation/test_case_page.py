@@ -26,6 +26,7 @@ from tests.support.simulator import Simulator
 from tests.support.tenant import World
 
 QUERIES = 12
+MESSAGE = re.compile(r'<p class="message .*?<span>(.*?)</span></p>')
 SAID = {"verdict": "did_not_happen", "external_id": "", "evidence_reference": "mail", "reason": "The bank wrote so."}
 
 
@@ -55,7 +56,7 @@ def test_looking_up_says_what_it_proves(prompt: World, doubt: str, simulator: Si
     simulator.plant_payment(reference=doubt, amount=1250000, currency="KZT", recipient="vendor_77", status="succeeded")
     answer = signed_in(prompt.oscar).post(f"/investigations/{doubt}/look-up", follow=True)
     page = text(answer)
-    assert "It happened: It happened once, with the approved values." in page
+    assert MESSAGE.findall(answer.content.decode()) == ["It happened once, with the approved values."]
     assert "Done at provider" in page and "Looked up at the provider by Oscar (operator)" in page
     assert 'id="resolve"' not in answer.content.decode(), "nothing is left to resolve"
 
@@ -65,7 +66,8 @@ def test_looking_up_at_a_provider_that_is_down_is_an_answer_too(
 ) -> None:
     monkeypatch.setattr(settings, "PROVIDER_TARGETS", {"bank-main": "http://127.0.0.1:1", "crm-main": ""})
     answer = signed_in(prompt.oscar).post(f"/investigations/{doubt}/look-up", follow=True)
-    assert answer.status_code == 200 and "The look-up failed: The look-up got no answer" in text(answer)
+    assert answer.status_code == 200
+    assert MESSAGE.findall(answer.content.decode())[0].startswith("The look-up got no answer")
     assert prompt.state(doubt) == "unknown"
 
 
