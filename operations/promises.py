@@ -6,8 +6,7 @@ from typing import Final
 
 from operations.core.contract import Autonomy, Contract, autonomy, key_safe_until
 from operations.models import Intent
-from operations.providers.contract_files import BadContract
-from operations.providers.registry import NoContract, contract_for
+from operations.providers.registry import known_contract
 from operations.times import duration
 
 WAYS: Final = {
@@ -37,9 +36,8 @@ class LostAnswer:
 
 def lost_answer(intent: Intent) -> LostAnswer:
     """For this intent's provider and action, by the contract in force."""
-    try:
-        contract = contract_for(intent.connection.provider, intent.action).contract
-    except (NoContract, BadContract):
+    contract = known_contract(intent.connection.provider, intent.action)
+    if contract is None:
         return LostAnswer(asked="No contract says how this provider answers, so nothing is sent.", absence="", key="")
     return LostAnswer(asked=_asked(contract), absence=_absence(contract), key=_key(contract))
 

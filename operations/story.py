@@ -221,18 +221,23 @@ def _found(match: dict[str, object], own: str) -> tuple[str, str]:
     return name, ", ".join(f"{key} {value}" for key, value in values.items())
 
 
+def told(item: JournalEntry) -> tuple[str, str]:
+    """What an entry of the journal says, and why, in words."""
+    text = VERBS.get(item.verb, item.verb.replace("_", " ").capitalize())
+    return text, words.reason_sentence(item.reason) if item.after else visible(item.reason)
+
+
 def _entry(item: JournalEntry, clock: Clock) -> Entry:
     at = clock.at(item.at)
-    moved = bool(item.after)
-    detail = words.reason_sentence(item.reason) if moved else visible(item.reason)
+    text, detail = told(item)
     return Entry(
         anchor=f"event-{item.sequence}",
         at=at.line,
         at_iso=at.iso,
         actor=visible(item.actor),
-        text=VERBS.get(item.verb, item.verb.replace("_", " ").capitalize()),
+        text=text,
         detail=detail,
-        tone=words.tone(item.after) if moved else "quiet",
+        tone=words.tone(item.after) if item.after else "quiet",
         url=_evidence_anchor(item.data),
         hash=item.hash,
         decision=item.verb in DECISIONS,

@@ -1,4 +1,4 @@
-"""Wiring: settings, addresses, the engine's loop, home and metrics."""
+"""Wiring: settings, addresses, the engine's loop, home."""
 
 from opsconsole.celery import app as celery_app
 

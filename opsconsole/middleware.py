@@ -9,9 +9,6 @@ from django.shortcuts import render
 
 from operations.models import Membership, Role, User
 from operations.requests import ConsoleRequest
-from opsconsole.console import console_context
-
-__all__ = ["console", "console_context"]
 
 SIGN_IN = "/accounts/"  # open to everybody; who is signed in already sees the whole header
 OPEN = (SIGN_IN, "/api/v1/", "/webhooks/", "/static/")

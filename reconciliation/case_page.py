@@ -10,8 +10,7 @@ from operations.core.contract import Contract, key_safe_until
 from operations.core.states import FINAL, State
 from operations.display import display_of, visible
 from operations.models import Intent, Operation, User
-from operations.providers.contract_files import BadContract
-from operations.providers.registry import NoContract, contract_for
+from operations.providers.registry import known_contract
 from operations.times import Clock, Moment
 from reconciliation import words
 from reconciliation.core import refusal_to_look_up, ways_to_ask
@@ -91,10 +90,7 @@ class CasePage:
 
 def contract_of(operation: Operation) -> Contract | None:
     """The contract in force for this operation's provider and action, if there is one."""
-    try:
-        return contract_for(operation.connection.provider, operation.intent.action).contract
-    except (NoContract, BadContract):
-        return None
+    return known_contract(operation.connection.provider, operation.intent.action)
 
 
 def read_operation(*, tenant_id: int, operation_id: str) -> Operation | None:

@@ -7,7 +7,7 @@ from typing import Final
 from operations import words
 from operations.display import visible
 from operations.models import JournalEntry, Operation
-from operations.story import VERBS
+from operations.story import told
 from operations.times import Clock
 
 SHOWN: Final = 40
@@ -33,14 +33,14 @@ def history_of(operation: Operation, clock: Clock) -> list[Entry]:
 
 
 def _entry(item: JournalEntry, clock: Clock) -> Entry:
-    moved = bool(item.after)
+    text, detail = told(item)
     return Entry(
         at=to_the_second(item.at, clock),
         at_iso=clock.at(item.at).iso,
         actor=visible(item.actor),
-        text=VERBS.get(item.verb, item.verb.replace("_", " ").capitalize()),
-        detail=words.reason_sentence(item.reason) if moved else visible(item.reason),
-        tone=words.tone(item.after) if moved else "info",
+        text=text,
+        detail=detail,
+        tone=words.tone(item.after) if item.after else "info",
         anchor=f"event-{item.sequence}",
     )
 

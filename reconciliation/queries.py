@@ -10,8 +10,7 @@ from operations import words as states
 from operations.core.contract import key_safe_until
 from operations.lines import Line, line_of
 from operations.models import Intent
-from operations.providers.contract_files import BadContract
-from operations.providers.registry import NoContract, contract_for
+from operations.providers.registry import known_contract
 from operations.times import Clock, Moment
 from reconciliation.models import Case
 from reconciliation.words import KINDS, chip_of
@@ -152,11 +151,8 @@ def _row(intent: Intent, row: tuple[Any, ...], clock: Clock) -> Row:
 
 def _key_safe_for(intent: Intent, first_sent_at: datetime | None, clock: Clock) -> str:
     """How long a repeat with the same key is no second effect; "" where nothing was sent or nothing is promised."""
-    try:
-        contract = contract_for(intent.connection.provider, intent.action).contract
-    except (NoContract, BadContract):
-        return ""
-    until = key_safe_until(contract, first_sent_at)
+    contract = known_contract(intent.connection.provider, intent.action)
+    until = key_safe_until(contract, first_sent_at) if contract else None
     if until is None:
         return ""
     return clock.at(until).words if until > clock.now else "over"

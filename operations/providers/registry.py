@@ -5,6 +5,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from operations.core.contract import Contract
 from operations.providers.contract_files import BadContract, LoadedContract, load
 
 OWN = Path(__file__).parent
@@ -38,3 +39,11 @@ def contract_for(provider: str, action: str) -> LoadedContract:
         return contracts()[provider, action]
     except KeyError:
         raise NoContract(f"No contract says how {provider} carries out {action}.") from None
+
+
+def known_contract(provider: str, action: str) -> Contract | None:
+    """For pages, which show what there is also where a contract has vanished or cannot be read."""
+    try:
+        return contract_for(provider, action).contract
+    except (NoContract, BadContract):
+        return None
