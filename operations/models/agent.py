@@ -1,11 +1,14 @@
 """The programs that prepare intents. They use the HTTP API only and can never approve, execute or resolve."""
 
 import hashlib
+import secrets
+from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from operations.models.tenant import Tenant
 
@@ -41,3 +44,17 @@ class AgentKey(models.Model):
     @staticmethod
     def hash_of(key: str) -> str:
         return hashlib.sha256(key.encode()).hexdigest()
+
+    @classmethod
+    def issue(cls, agent: Agent, *, actions: list[str], days: int) -> str:
+        """Make a key for these actions. What is returned is its only copy."""
+        key = f"ops_live_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+        cls.objects.create(
+            tenant=agent.tenant,
+            agent=agent,
+            prefix=key[:17],
+            key_hash=cls.hash_of(key),
+            actions=actions,
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        return key
