@@ -25,6 +25,7 @@ GUARDED = {
         "never_deleted",
     },
     "operations_stop": {"guard", "never_deleted"},
+    "operations_connection": {"guard"},
     "operations_attempt": {"guard", "never_deleted"},
     "operations_permit": {"guard", "guard_insert", "never_deleted"},
     "approvals_decision": {"append_only", "append_only_truncate", "guard"},

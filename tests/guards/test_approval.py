@@ -189,17 +189,17 @@ def test_a_decision_says_yes_or_no_and_a_no_says_why(world: World) -> None:
 ASK = """
 INSERT INTO approvals_approvalround (operation_id, tenant_id, number, payload_hash, policy_version, quorum, status,
     expires_at, closed_at)
-SELECT i.operation_id, i.tenant_id, 2, {hash}, {policy}, {quorum}, {status}, clock_timestamp() + interval '1 h',
+SELECT i.operation_id, i.tenant_id, 2, {hash}, {policy}, {quorum}, {status}, clock_timestamp() + interval {lasts},
     {closed}
 FROM operations_intent i WHERE i.operation_id = %(id)s
 """
 ASKED = {"hash": "i.payload_hash", "policy": "i.policy_version", "quorum": "1", "status": "'open'",
-         "closed": "NULL::timestamptz"}  # fmt: skip
+         "closed": "NULL::timestamptz", "lasts": "'1 h'"}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "forged",
-    [{"hash": f"'{OTHER_HASH}'"}, {"policy": "'payments.create-v9'"}, {"quorum": "0"},
+    [{"hash": f"'{OTHER_HASH}'"}, {"policy": "'payments.create-v9'"}, {"quorum": "0"}, {"lasts": "'3601 s'"},
      {"status": "'approved'", "closed": "clock_timestamp()"}],
 )  # fmt: skip
 def test_a_round_asks_about_its_own_hash_under_its_own_policy(world: World, forged: dict[str, str]) -> None:

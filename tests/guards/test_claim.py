@@ -184,20 +184,6 @@ def test_a_persons_word_does_not_cover_what_is_learned_after_it(world: World) ->
     assert_refused("claim_against_evidence", CLAIM, claim(operation_id), then=[ATTEMPT])
 
 
-def test_one_object_at_the_provider_belongs_to_one_operation(world: World) -> None:
-    first, second = claimed(world), claimed(world)
-    run("UPDATE operations_operation SET external_id = 'pay_1' WHERE intent_id = %s", [first])
-    assert_refused(
-        "operation_one_object", "UPDATE operations_operation SET external_id = 'pay_1' WHERE intent_id = %s", [second]
-    )
-
-
-def test_a_record_that_is_changed_may_belong_to_many(world: World) -> None:
-    first, second = world.prepare(world.deal()), world.prepare(world.deal(version=20))
-    run("UPDATE operations_operation SET external_id = 'deal_442'")
-    assert {world.state(first), world.state(second)} == {"not_started"}
-
-
 FORGED_ATTEMPTS = {
     "without a claim": ("not_started", {}),
     "under another token": ("in_progress", {"claim_token": "gen_random_uuid()"}),

@@ -192,3 +192,10 @@ def test_one_open_case_per_operation_and_kind(world: World) -> None:
         "VALUES (%s, %s, 'unknown', 'Again.', '')",
         [operation_id, world.tenant.pk],
     )
+
+
+def test_while_the_request_may_be_on_its_way_nobody_can_allow_another(world: World) -> None:
+    operation_id = unknown(world, credible=False)
+    resolve(world, operation_id, "may_retry")
+    fact = learn(operation_id, "may_retry", source="operator")
+    assert_refused("retry_not_before_absence", MOVE, ["not_started", "settled_may_retry", fact, operation_id])

@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError
 
-from operations.core.states import FINAL, OPEN
+from operations.core.states import FINAL, OPEN, State
 from tests.guards.attack import assert_refused, claimed, force, learn, one, run
 from tests.support.tenant import World
 
@@ -21,7 +21,14 @@ def test_an_operation_that_waits_for_nothing_and_nobody_is_refused(world: World)
 def test_no_open_state_can_be_left_without_a_next_step(world: World, state: str) -> None:
     claimed(world)
     force("operations_operation", "UPDATE operations_operation SET state = %s, waits_for = 'operator'", [state])
-    assert_refused("operation_has_next_step", NOBODY)
+    rule = "in_progress_has_next_step" if state == State.IN_PROGRESS else "operation_has_next_step"
+    assert_refused(rule, NOBODY)
+
+
+def test_a_call_under_way_cannot_be_parked_with_a_person(world: World) -> None:
+    claimed(world)
+    parked = "UPDATE operations_operation SET next_step_at = NULL, waits_for = 'operator'"
+    assert_refused("in_progress_has_next_step", parked)
 
 
 @pytest.mark.parametrize("state", sorted(FINAL))

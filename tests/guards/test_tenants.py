@@ -52,6 +52,16 @@ def test_a_look_up_shows_evidence_of_its_own_operation(world: World) -> None:
 @pytest.mark.parametrize("reference", ["sk" + "_live_in_the_open", "env:lower", "file:relative", "env:", "vault:x", ""])
 def test_a_connection_names_its_secret_and_never_holds_it(world: World, reference: str) -> None:
     assert_refused(
-        "connection_secret_by_reference", "UPDATE operations_connection SET credential_reference = %s", [reference]
+        "connection_secret_by_reference",
+        "INSERT INTO operations_connection (tenant_id, name, provider, mode, credential_reference) "
+        "VALUES (%s, 'another', 'simulated', 'automatic', %s)",
+        [world.tenant.pk, reference],
     )
     assert one("SELECT count(*) FROM operations_connection WHERE credential_reference LIKE 'env:%%'") >= 2
+
+
+@pytest.mark.parametrize("column", ["name", "provider", "credential_reference"])
+def test_a_connection_stays_one_account_at_one_provider(world: World, column: str) -> None:
+    """What was sent through one account cannot be looked up through another, so absence there would prove nothing."""
+    assert_refused("connection_is_one_account", f"UPDATE operations_connection SET {column} = 'env:ANOTHER'")
+    run("UPDATE operations_connection SET mode = 'manual'")

@@ -70,6 +70,8 @@ def test_a_state_that_nobody_defined_cannot_be_written(world: World, state: str)
         "last_event = 'found'",
         "reason = 'happened'",
         "fact_id = (SELECT max(id) FROM operations_evidence)",
+        "external_id = 'pay_of_somebody_else'",
+        "last_actor = 'nobody'",
     ],
 )
 def test_what_belongs_to_a_state_does_not_change_without_it(world: World, change: str) -> None:

@@ -62,7 +62,7 @@ def test_every_object_that_the_table_names_is_in_the_database() -> None:
 
 
 def guards() -> list[str]:
-    return [text for name, text in texts().items() if name.endswith("0002_guards.sql")]
+    return [text for name, text in texts().items() if "/migrations/sql/" in name]
 
 
 def test_every_rule_that_the_guards_name_is_attacked() -> None:

@@ -18,6 +18,7 @@ BEGIN
             WHERE i.operation_id = NEW.operation_id AND i.tenant_id = NEW.tenant_id AND o.state = 'not_started'
               AND i.payload_hash = NEW.payload_hash AND i.policy_version = NEW.policy_version
               AND NEW.quorum >= p.quorum
+              AND NEW.expires_at <= clock_timestamp() + make_interval(secs => p.approval_seconds)
         ) THEN
             RAISE EXCEPTION 'operation %: a round asks about its own hash and policy', NEW.operation_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'round_asks_own_hash';

@@ -157,14 +157,23 @@ BEGIN
         RAISE EXCEPTION 'operation %: what it belongs to cannot change', OLD.intent_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'operation_identity';
     END IF;
-    IF NEW.first_sent_at IS DISTINCT FROM OLD.first_sent_at AND OLD.first_sent_at IS NOT NULL THEN
-        RAISE EXCEPTION 'operation %: the first send is a fact', OLD.intent_id
+    IF NEW.first_sent_at IS DISTINCT FROM OLD.first_sent_at AND (
+        OLD.first_sent_at IS NOT NULL OR NEW.state = OLD.state OR NEW.last_event <> 'claimed'
+        OR NEW.first_sent_at IS NULL OR NEW.first_sent_at > clock_timestamp()
+    ) THEN
+        RAISE EXCEPTION 'operation %: the first send is a fact of its claim', OLD.intent_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'operation_first_sent_once';
     END IF;
+    IF NEW.state = 'in_progress' AND NEW.next_step_at IS NULL THEN
+        RAISE EXCEPTION 'operation %: a call under way is always looked at again', OLD.intent_id
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'in_progress_has_next_step';
+    END IF;
     IF NEW.state = OLD.state THEN
-        IF (NEW.last_event, NEW.claim_token, NEW.lease_until, NEW.fact_id, NEW.attempts_made, NEW.reason)
+        IF (NEW.last_event, NEW.last_actor, NEW.claim_token, NEW.lease_until, NEW.fact_id, NEW.attempts_made,
+            NEW.reason, NEW.external_id)
            IS DISTINCT FROM
-           (OLD.last_event, OLD.claim_token, OLD.lease_until, OLD.fact_id, OLD.attempts_made, OLD.reason) THEN
+           (OLD.last_event, OLD.last_actor, OLD.claim_token, OLD.lease_until, OLD.fact_id, OLD.attempts_made,
+            OLD.reason, OLD.external_id) THEN
             RAISE EXCEPTION 'operation %: only a change of state may set these', OLD.intent_id
                 USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'operation_moves_with_state';
         END IF;
@@ -192,7 +201,7 @@ BEGIN
         -- If anything says that it may be there, only a later word of a person opens the way again.
         IF EXISTS (
             SELECT FROM operations_evidence e WHERE e.operation_id = NEW.intent_id
-              AND e.verdict IN ('happened', 'accepted', 'several', 'different')
+              AND (e.verdict IN ('happened', 'accepted', 'several', 'different') OR e.reason = 'unknown_status_word')
               AND e.recorded_at > coalesce((SELECT max(word.recorded_at) FROM operations_evidence word
                   WHERE word.operation_id = NEW.intent_id AND word.source = 'operator'
                     AND word.verdict = 'may_retry'), '-infinity')
@@ -260,6 +269,12 @@ BEGIN
         RAISE EXCEPTION 'operation %: what an attempt was cannot change', OLD.operation_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'attempt_is_a_fact';
     END IF;
+    -- How far a request got is a fact too: what may have left can never become "not sent".
+    IF (OLD.phase <> '' AND NEW.phase <> OLD.phase)
+       OR (NEW.outcome = 'not_sent' AND NEW.phase NOT IN ('', 'connecting')) THEN
+        RAISE EXCEPTION 'operation %: its request may have left', OLD.operation_id
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'attempt_may_have_left';
+    END IF;
     RETURN NEW;
 END $$;
 
@@ -283,6 +298,21 @@ END $$;
 
 CREATE TRIGGER guard BEFORE UPDATE ON operations_permit
     FOR EACH ROW EXECUTE FUNCTION opsconsole_guard_permit();
+
+-- A connection is one account at one provider. Another account is another connection: what was sent through the one
+-- cannot be looked up through the other.
+CREATE FUNCTION opsconsole_guard_connection() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (NEW.tenant_id, NEW.name, NEW.provider, NEW.credential_reference)
+       IS DISTINCT FROM (OLD.tenant_id, OLD.name, OLD.provider, OLD.credential_reference) THEN
+        RAISE EXCEPTION 'connection %: it stays one account at one provider', OLD.name
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'connection_is_one_account';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER guard BEFORE UPDATE ON operations_connection
+    FOR EACH ROW EXECUTE FUNCTION opsconsole_guard_connection();
 
 -- 6. Evidence keeps the database's own time -----------------------------------------------------------------------
 

@@ -31,7 +31,9 @@ WHERE o.intent_id = %s AND o.state = 'in_progress' AND o.claim_token = %s
                   WHERE newer.tenant_id = mine.tenant_id AND newer.action = mine.action
                     AND newer.version > mine.version)
   AND NOT EXISTS (SELECT FROM operations_evidence e WHERE e.operation_id = o.intent_id
-                  AND e.verdict IN ('happened', 'accepted', 'several', 'different') AND e.recorded_at > o.changed_at)
+                  AND (e.verdict IN ('happened', 'accepted', 'several', 'different')
+                       OR e.reason = 'unknown_status_word')
+                  AND e.recorded_at > o.changed_at)
   AND NOT opsconsole_is_stopped(o.intent_id)
 """
 

@@ -93,6 +93,13 @@ BEGIN
         RAISE EXCEPTION 'operation %: nobody resolved it that way since its last attempt', NEW.intent_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'settlement_needs_resolution';
     END IF;
+    IF NEW.last_event = 'settled_may_retry' AND clock_timestamp() < (
+        SELECT max(a.absence_credible_at) FROM operations_attempt a
+        WHERE a.operation_id = NEW.intent_id AND a.outcome <> 'not_sent'
+    ) THEN
+        RAISE EXCEPTION 'operation %: the last request may still be on its way', NEW.intent_id
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'retry_not_before_absence';
+    END IF;
     RETURN NEW;
 END $$;
 
