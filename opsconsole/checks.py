@@ -10,6 +10,9 @@ from django.core.checks import CheckMessage, Error, Tags, register, run_checks
 from django.db import connection
 from django.db.utils import OperationalError
 
+from operations.providers.contract_files import BadContract
+from operations.providers.registry import contracts
+
 GUARDED = {
     "operations_intent": {"append_only", "append_only_truncate"},
     "operations_evidence": {"append_only", "append_only_truncate", "stamp"},
@@ -46,6 +49,10 @@ def settings_are_safe(app_configs: Sequence[AppConfig] | None = None, **_: Any) 
     problems: list[CheckMessage] = []
     if settings.DEBUG:
         problems.append(Error("DEBUG is on: error pages would show what must stay inside.", id="opsconsole.E001"))
+    try:
+        contracts()
+    except BadContract as bad:
+        problems.append(Error(f"A provider's contract cannot be used: {bad}", id="opsconsole.E007"))
     if settings.MODE != "production":
         return problems
     if settings.SECRET_KEY.startswith("unset") or len(settings.SECRET_KEY) < 40:
