@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from approvals.queries import Reader, waiting_ids
 from operations.requests import ConsoleRequest, clock_of
@@ -54,13 +54,10 @@ def _menu(request: ConsoleRequest) -> list[Entry]:
     ]
     if len(request.tenants) > 1:
         entries.append(_entry(request, "Change organisation", "tenant"))
-    return [entry for entry in entries if entry is not None]
+    return entries
 
 
-def _entry(request: HttpRequest, label: str, name: str, count: int = 0) -> Entry | None:
-    try:
-        url = reverse(name)
-    except NoReverseMatch:
-        return None
+def _entry(request: HttpRequest, label: str, name: str, count: int = 0) -> Entry:
+    url = reverse(name)
     words = f"{MANY}+" if count > MANY else str(count or "")
     return Entry(label=label, url=url, count=words, current=request.path.startswith(url))

@@ -98,7 +98,8 @@ def test_switching_between_two_organisations(world: World, simulator: Simulator)
 def test_the_header_says_who_is_here_and_how_much_waits(world: World, simulator: Simulator) -> None:
     world.prepare()
     page = text_of(signed_in(world.alice).get("/decisions/"))
-    assert f"<bdi>{world.tenant.name}</bdi> · <bdi>Alice</bdi> · Approver" in page
+    name = '<a href="/accounts/password/change/" title="Change your password"><bdi>Alice</bdi></a>'
+    assert f"<bdi>{world.tenant.name}</bdi> · {name} · Approver" in page
     assert "UTC+00:00" in page
     assert 'Needs your decision <span class="count">1</span>' in page
     assert "Demo: provider is simulated" not in page
