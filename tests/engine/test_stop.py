@@ -16,9 +16,7 @@ EVERYTHING = Stop.Scope.TENANT
 
 
 def stop(world: World, scope: Stop.Scope = EVERYTHING, subject: str = "") -> Stop:
-    return set_stop(
-        tenant_id=world.tenant.pk, person=world.oscar, scope=scope, subject=subject, reason="Odd invoices."
-    )
+    return set_stop(tenant_id=world.tenant.pk, person=world.oscar, scope=scope, subject=subject, reason="Odd invoices.")
 
 
 def go_on(world: World, held: Stop) -> None:
