@@ -183,10 +183,19 @@ def refusal_to_settle(standing: Standing, now: datetime) -> str:
     return ""
 
 
+def refusal_to_deny(standing: Standing, now: datetime) -> str:
+    """Why nobody can say now that it did not happen: a request that is still travelling may yet act."""
+    return refusal_to_settle(standing, now) or _still_travelling(standing, now)
+
+
+def _still_travelling(standing: Standing, now: datetime) -> str:
+    until = standing.on_its_way_until
+    return f"The request may still be on its way until {until:%H:%M:%S} UTC." if until and now < until else ""
+
+
 def refusal_to_allow_another(standing: Standing, now: datetime) -> str:
     """Why nobody can say now that it may be sent again."""
-    refusal = refusal_to_settle(standing, now)
-    if refusal:
+    if refusal := refusal_to_settle(standing, now):
         return refusal
     if standing.case_kind == "integrity":
         return "Not while what is stored and what was approved, or sent, do not fit."
@@ -194,6 +203,4 @@ def refusal_to_allow_another(standing: Standing, now: datetime) -> str:
         return "We do not send this ourselves; a person does it at the provider."
     if standing.shown in SHOWS_SOMETHING:
         return "Not while the provider shows something of it."
-    if standing.on_its_way_until is not None and now < standing.on_its_way_until:
-        return f"The request may still be on its way until {standing.on_its_way_until:%H:%M:%S} UTC."
-    return standing.refusal_by_key
+    return _still_travelling(standing, now) or standing.refusal_by_key

@@ -11,6 +11,7 @@ from operations.models import Operation
 from reconciliation.core import (
     Standing,
     refusal_to_allow_another,
+    refusal_to_deny,
     refusal_to_note,
     refusal_to_settle,
     ways_to_ask,
@@ -85,6 +86,8 @@ def refusal_of_verdict(verdict: Resolution.Verdict, stands: Stands) -> str:
     match verdict:
         case Resolution.Verdict.NOTED:
             return refusal_to_note(stands.standing)
+        case Resolution.Verdict.DID_NOT_HAPPEN:
+            return refusal_to_deny(stands.standing, stands.now)
         case Resolution.Verdict.MAY_RETRY:
             return refusal_to_allow_another(stands.standing, stands.now)
         case _:

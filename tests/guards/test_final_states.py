@@ -194,8 +194,11 @@ def test_one_open_case_per_operation_and_kind(world: World) -> None:
     )
 
 
-def test_while_the_request_may_be_on_its_way_nobody_can_allow_another(world: World) -> None:
+@pytest.mark.parametrize(("event", "after", "verdict"), SETTLED[1:])
+def test_while_the_request_may_be_on_its_way_nobody_can_say_it_did_not_happen(
+    world: World, event: str, after: str, verdict: str
+) -> None:
     operation_id = unknown(world, credible=False)
-    resolve(world, operation_id, "may_retry")
-    fact = learn(operation_id, "may_retry", source="operator")
-    assert_refused("retry_not_before_absence", MOVE, ["not_started", "settled_may_retry", fact, operation_id])
+    resolve(world, operation_id, verdict)
+    fact = learn(operation_id, verdict, source="operator")
+    assert_refused("absence_said_too_early", MOVE, [after, event, fact, operation_id])

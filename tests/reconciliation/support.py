@@ -103,8 +103,13 @@ def word(verdict: str = "did_not_happen", **more: str) -> Word:
     )
 
 
-def say(world: World, operation_id: str, said: Word, person: User | None = None, **page: int) -> Resolution:
-    """Settle as an operator; `case_id` and `seen` are what the page showed."""
+def say(
+    world: World, operation_id: str, said: Word, person: User | None = None, *, at_once: bool = False, **page: int
+) -> Resolution:
+    """Settle as an operator; `case_id` and `seen` are what the page showed. "It did not happen" waits until that can
+    be known, unless `at_once`."""
+    if not at_once and said.verdict in (Resolution.Verdict.DID_NOT_HAPPEN, Resolution.Verdict.MAY_RETRY):
+        await_credible_absence(operation_id)
     return settle(
         operation_id=operation_id,
         tenant_id=world.tenant.pk,
@@ -126,7 +131,7 @@ def refused(world: World, operation_id: str, **said: Any) -> MayNotSettle:
     page = {name: said.pop(name) for name in ("case_id", "seen") if name in said}
     person = said.pop("person", None)
     with pytest.raises(MayNotSettle) as refusal:
-        say(world, operation_id, word(**said), person, **page)
+        say(world, operation_id, word(**said), person, at_once=True, **page)
     return refusal.value
 
 

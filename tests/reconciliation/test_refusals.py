@@ -144,3 +144,12 @@ def test_what_is_not_in_doubt_cannot_be_settled(prompt: World, simulator: Simula
     prompt.drain()
     assert str(refused(prompt, done)) == "What is on record is final; it can only be noted."
     assert str(refused(prompt, done, verdict="noted")) == "There is nothing to resolve here."
+
+
+@pytest.mark.parametrize("verdict", ["did_not_happen", "may_retry"])
+def test_nobody_says_it_did_not_happen_while_it_may_still_arrive(prompt: World, doubt: str, verdict: str) -> None:
+    refusal = refused(prompt, doubt, verdict=verdict)
+    assert str(refusal).startswith("The request may still be on its way until")
+    assert prompt.state(doubt) == "unknown"
+    say(prompt, doubt, word(verdict))
+    assert prompt.state(doubt) != "unknown"

@@ -93,12 +93,12 @@ BEGIN
         RAISE EXCEPTION 'operation %: nobody resolved it that way since its last attempt', NEW.intent_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'settlement_needs_resolution';
     END IF;
-    IF NEW.last_event = 'settled_may_retry' AND clock_timestamp() < (
+    IF NEW.last_event IN ('settled_may_retry', 'settled_did_not') AND clock_timestamp() < (
         SELECT max(a.absence_credible_at) FROM operations_attempt a
         WHERE a.operation_id = NEW.intent_id AND a.outcome <> 'not_sent'
     ) THEN
         RAISE EXCEPTION 'operation %: the last request may still be on its way', NEW.intent_id
-            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'retry_not_before_absence';
+            USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'absence_said_too_early';
     END IF;
     RETURN NEW;
 END $$;
