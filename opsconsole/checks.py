@@ -109,9 +109,23 @@ def _database_problems() -> list[CheckMessage]:
             "WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND c.relnamespace = 'public'::regnamespace"
         )
         found = set(cursor.fetchall())
+    problems += _simulated_connections()
     missing = [f"{table}.{name}" for table, names in GUARDED.items() for name in names if (table, name) not in found]
     if missing:
         problems.append(
             Error(f"Guards are missing or switched off: {', '.join(sorted(missing))}.", id="opsconsole.E013")
         )
     return problems
+
+
+def _simulated_connections() -> list[CheckMessage]:
+    """In production a connection to the simulated provider would say "done" about money that never moved."""
+    if settings.MODE != "production" or "operations_connection" not in connection.introspection.table_names():
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM operations_connection WHERE provider = 'simulated'")
+        row = cursor.fetchone()
+    if not row or not row[0]:
+        return []
+    reason = f"{row[0]} connections go to the simulated provider, which moves no money."
+    return [Error(reason, id="opsconsole.E014")]

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test.utils import setup_databases, teardown_databases
 
+from operations.providers import http
 from tests.support.simulator import Simulator
 from tests.support.tenant import World, make_world
 
@@ -40,6 +41,7 @@ def database(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         empty_tables()
         yield
         connection.close()
+        http.close()
 
 
 def empty_tables() -> None:

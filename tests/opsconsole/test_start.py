@@ -10,6 +10,7 @@ from django.db import connection
 
 from operations.providers import registry
 from opsconsole.checks import UnsafeStart, refuse_unsafe
+from tests.support.tenant import make_world
 
 SAFE: dict[str, Any] = {
     "MODE": "production",
@@ -77,3 +78,11 @@ def test_a_guard_that_is_switched_off_is_refused(production: pytest.MonkeyPatch)
                 refuse_unsafe()
         finally:
             cursor.execute("ALTER TABLE operations_evidence ENABLE TRIGGER append_only")
+
+
+def test_the_simulated_provider_is_refused_in_production_only(production: pytest.MonkeyPatch) -> None:
+    make_world()
+    with pytest.raises(UnsafeStart, match="2 connections go to the simulated provider"):
+        refuse_unsafe()
+    production.setattr(settings, "MODE", "demo")
+    refuse_unsafe()
