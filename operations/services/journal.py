@@ -14,4 +14,5 @@ def write(
     *, operation_id: str, tenant_id: int, actor: str, verb: str, reason: str = "", data: dict[str, Json] | None = None
 ) -> None:
     """Append one entry inside the caller's transaction; the database numbers, stamps and chains it."""
-    sql.execute(ENTRY, [operation_id, tenant_id, actor, verb, reason[:400], canonical(data or {}).decode("utf-8")])
+    more = canonical(data or {}).decode("utf-8")
+    sql.execute(ENTRY, [operation_id, tenant_id, actor[:120], verb, reason[:400], more])

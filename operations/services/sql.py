@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import IntegrityError, connection
 
 type Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -30,3 +30,9 @@ def _cursor() -> psycopg.Cursor[Any]:
     connection.ensure_connection()
     assert connection.connection is not None
     return psycopg.Cursor(connection.connection)
+
+
+def constraint_of(error: IntegrityError) -> str:
+    """The name of the database rule that refused, for logs."""
+    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+    return str(name or "a guard of the database refused")

@@ -7,9 +7,12 @@ from operations.services import sql
 
 # What was approved and held becomes due again; everything else keeps its time.
 WAKE = """
-UPDATE operations_operation o SET next_step_at = clock_timestamp()
-WHERE o.tenant_id = %s AND o.state = 'not_started'
-  AND EXISTS (SELECT FROM operations_permit p WHERE p.operation_id = o.intent_id AND p.revoked_at IS NULL)
+UPDATE operations_operation SET next_step_at = clock_timestamp()
+WHERE intent_id IN (
+    SELECT o.intent_id FROM operations_operation o
+    WHERE o.tenant_id = %s AND o.state = 'not_started'
+      AND EXISTS (SELECT FROM operations_permit p WHERE p.operation_id = o.intent_id AND p.revoked_at IS NULL)
+    ORDER BY o.intent_id FOR NO KEY UPDATE)
 """
 
 
@@ -88,7 +91,7 @@ def _live(tenant_id: int, stop_id: int) -> Stop:
 
 
 def _sentence(error: IntegrityError) -> str:
-    rule = getattr(getattr(error.__cause__, "diag", None), "constraint_name", "")
+    rule = sql.constraint_of(error)
     if rule == "stop_once_at_a_time":
         return "That is stopped already."
     if rule == "stop_by_right":

@@ -77,7 +77,7 @@ def transition(
         {
             "to": to.value,
             "event": event.value,
-            "actor": actor,
+            "actor": actor[:120],
             "reason": reason,
             "fact": fact_id,
             "waits_for": "" if to in FINAL else waits_for,

@@ -42,7 +42,7 @@ def look_up_now(*, operation_id: str, tenant_id: int, person: User) -> Finding:
     refusal = refusal_to_look_up(
         state=facts.state,
         attempts=facts.attempts,
-        ways=len(contract.look_ups) if contract else 0,
+        ways=int(facts.can_look_up),
         lease_until=facts.lease_until,
         now=gathered.now,
         operator=may_operate(tenant_id, person),

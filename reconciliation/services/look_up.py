@@ -20,7 +20,7 @@ from operations.core.render import expected
 from operations.core.states import FINAL, Event, State
 from operations.models.evidence import Source
 from operations.providers.ports import Limits, Reader
-from operations.services import evidence, journal
+from operations.services import evidence, journal, sql
 from operations.services.transition import lock, schedule
 from operations.services.transition import transition as move
 from reconciliation.core import (
@@ -135,7 +135,9 @@ def _ask(
     read = read if same_place else elsewhere(read)
     try:
         return _write_down(situation, way, contract, answer, read, asked_by)
-    except IntegrityError:
+    except IntegrityError as error:
+        if sql.constraint_of(error) != "operation_one_object":
+            raise  # nothing was written down; it is looked at again later
         foreign = Finding(
             verdict=Verdict.DIFFERENT,
             reason="object_of_another_operation",
@@ -169,7 +171,7 @@ def _write_down(
         tenant_id=situation.tenant_id,
         evidence_id=fact,
         way=way.way,
-        asked_by=asked_by,
+        asked_by=asked_by[:120],
         credible=finding.verdict is Verdict.ABSENT,
         counted=finding.verdict in COUNTS_AS_AN_ANSWER,
     )

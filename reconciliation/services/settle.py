@@ -10,7 +10,7 @@ from operations.core.outcomes import Finding, Verdict
 from operations.core.states import Event, State
 from operations.models import Evidence, Operation, User
 from operations.models.evidence import Source
-from operations.services import evidence, journal
+from operations.services import evidence, journal, sql
 from operations.services.transition import transition as move
 from reconciliation.core import GIVE_REFERENCE, NAME_WHAT, NOT_AN_OPERATOR, SAY_HOW
 from reconciliation.models import Case, Resolution
@@ -62,7 +62,7 @@ def settle(
         with transaction.atomic():
             return _settle(operation_id, tenant_id, person, word, contract, case_id, seen)
     except IntegrityError as error:
-        rule = getattr(getattr(error.__cause__, "diag", None), "constraint_name", "")
+        rule = sql.constraint_of(error)
         if rule == "operation_one_object":
             sentence = "This reference belongs to another operation already."
             raise MayNotSettle(sentence, field="external_id") from None

@@ -201,3 +201,11 @@ def test_a_changed_record_is_only_noted(prompt: World, simulator: Simulator) -> 
     say(prompt, operation_id, word("noted"))
     assert not open_cases(operation_id)
     assert len(simulator.requests(method="PATCH")) == before + 1
+
+
+def test_a_very_long_name_is_cut_and_the_word_is_kept(prompt: World, doubt: str) -> None:
+    prompt.oscar.name = "O" * 120
+    prompt.oscar.save()
+    look(prompt, doubt)
+    kept = say(prompt, doubt, word("did_not_happen"))
+    assert kept.by == prompt.oscar and prompt.state(doubt) == "failed"

@@ -14,7 +14,7 @@ from operations.providers.connections import NotConfigured, target_of, writer_fo
 from operations.providers.ports import Writer
 from operations.providers.registry import NoContract, contract_for
 from operations.services import sql
-from operations.services.execute.guards import constraint_of, refuse_inside_transaction
+from operations.services.execute.guards import refuse_inside_transaction
 from operations.services.transition import claim_row
 
 INTENT = """
@@ -128,7 +128,7 @@ def _commit_claim(
                 ],
             )
     except IntegrityError as error:
-        raise ClaimRefused("guard", constraint_of(error)) from None
+        raise ClaimRefused("guard", sql.constraint_of(error)) from None
     return row.number
 
 

@@ -1,6 +1,6 @@
 """What all three steps share."""
 
-from django.db import IntegrityError, connection
+from django.db import connection
 
 from operations.core.contract import Contract
 from operations.core.outcomes import Answer
@@ -14,12 +14,6 @@ def refuse_inside_transaction() -> None:
     """Raise `InsideTransaction` when the caller holds a transaction open, or would have to commit by itself."""
     if connection.in_atomic_block or not connection.get_autocommit():
         raise InsideTransaction("An outside call must not be made inside a database transaction.")
-
-
-def constraint_of(error: IntegrityError) -> str:
-    """The name of the database rule that refused, for logs."""
-    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
-    return str(name or "a guard of the database refused")
 
 
 def request_id_of(contract: Contract, answer: Answer) -> str:

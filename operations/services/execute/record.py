@@ -11,7 +11,7 @@ from operations.core.states import Event, State
 from operations.models.evidence import Source
 from operations.services import evidence, sql
 from operations.services.execute.claim import Claim
-from operations.services.execute.guards import constraint_of, refuse_inside_transaction, request_id_of
+from operations.services.execute.guards import refuse_inside_transaction, request_id_of
 from operations.services.transition import lock
 from operations.services.transition import transition as move
 
@@ -36,8 +36,8 @@ def record(claim: Claim, answer: Answer) -> Finding:
                 return finding
             transaction.set_rollback(True)
     except IntegrityError as error:
-        logger.error("The answer for %s was refused by a guard: %s", claim.operation_id, constraint_of(error))
-        finding = _not_recordable(finding, constraint_of(error))
+        logger.error("The answer for %s was refused by a guard: %s", claim.operation_id, sql.constraint_of(error))
+        finding = _not_recordable(finding, sql.constraint_of(error))
         with transaction.atomic():
             if _settle(claim, answer, finding):
                 return finding
