@@ -51,6 +51,7 @@ def _menu(request: ConsoleRequest) -> list[Entry]:
         _entry(request, "Needs your decision", "decisions", len(waiting)),
         _entry(request, "Investigations", "cases", count_here(tenant_id=request.tenant.pk, most=MANY + 1)),
         _entry(request, "Operations", "operations"),
+        _entry(request, "Emergency stop", "stops"),
     ]
     if len(request.tenants) > 1:
         entries.append(_entry(request, "Change organisation", "tenant"))

@@ -1,12 +1,15 @@
 """An approval holds until an instant and not a moment longer, whatever zone any machine is in (case P21)."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.utils import timezone
 
 from approvals.core import Asked, refusal_to_answer
 from approvals.models import ApprovalRound, Decision
+from approvals.services import MayNotDecide
 from operations.models import User
 from tests.support.simulator import Simulator
 from tests.support.tenant import World, make_world
@@ -75,3 +78,27 @@ def _prepared_over_http(site: Site, world: World) -> str:
         answer = agent.post("/api/v1/operations", json=body)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["operation_id"])
+
+
+@pytest.mark.parametrize(
+    ("ahead", "seconds", "taken"), [(timedelta(minutes=3), 60, True), (-timedelta(days=1), 1, False)]
+)
+def test_the_database_s_clock_decides_whatever_the_web_server_s_shows(
+    database: None, simulator: Simulator, monkeypatch: pytest.MonkeyPatch, ahead: timedelta, seconds: int, taken: bool
+) -> None:
+    world = make_world(approval_seconds=seconds)
+    operation_id = world.prepare()
+    if not taken:
+        wait_past(ApprovalRound.objects.get().expires_at)
+    wrong = datetime.now(UTC) + ahead
+    monkeypatch.setattr(timezone, "now", lambda: wrong)
+    monkeypatch.setattr(time, "time", wrong.timestamp)
+    page = signed_in(world.alice).get(f"/decisions/{operation_id}/").content.decode()
+    late = "Its time ran out before it was decided. Nothing has been sent."
+    assert (late in page) is not taken
+    if taken:
+        world.decide(operation_id)
+    else:
+        with pytest.raises(MayNotDecide, match="Its time ran out"):
+            world.decide(operation_id)
+    assert Decision.objects.count() == int(taken)
