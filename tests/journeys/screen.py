@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
 from operations.models import User
@@ -58,3 +59,9 @@ def fits(page: Page) -> None:
     """Nothing stands beside the screen, and nothing was focused for the person."""
     assert page.evaluate(SIDEWAYS) == 0, f"{page.url}: {page.evaluate(WIDEST)}"
     assert page.evaluate("document.activeElement === document.body"), page.url
+
+
+def accessible(page: Page) -> None:
+    """The rules of axe-core for WCAG 2.2 A and AA hold."""
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]})
+    assert found.violations_count == 0, f"{page.url}\n{found.generate_report()}"

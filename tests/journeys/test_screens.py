@@ -1,4 +1,4 @@
-"""Every page on a wide and a narrow screen, light and dark: nothing sticks out and the browser has no complaint."""
+"""Every page on a wide and a narrow screen, light and dark: nothing sticks out, axe and the browser find nothing."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from operations.core.states import State
-from tests.journeys.screen import fits, sitting_at
+from operations.models import Stop
+from operations.services.stops import set_stop
+from tests.journeys.screen import accessible, fits, sitting_at
 from tests.support.simulator import Simulator
 from tests.support.tenant import World
 from tests.support.web import Site
@@ -32,6 +34,13 @@ def stories(world: World, simulator: Simulator) -> dict[str, str]:
     waiting, twin = world.prepare(new), world.prepare(world.wish(payload={"invoice": "inv_9182"}))
     world.prepare(world.deal())
     world.drain()
+    set_stop(
+        tenant_id=world.tenant.pk,
+        person=world.oscar,
+        scope=Stop.Scope.ACTION,
+        subject="crm.update_deal",
+        reason="Two deals were mixed up.",
+    )
     return {
         "queue": "/decisions/",
         "queue-others": "/decisions/?view=others",
@@ -47,6 +56,7 @@ def stories(world: World, simulator: Simulator) -> dict[str, str]:
         "raw": f"/operations/{waiting}/raw",
         "investigations": "/investigations/",
         "case": f"/investigations/{unknown}/",
+        "stops": "/stops/",
         "password": "/accounts/password/change/",
         "sign-out": "/accounts/logout/",
     }
@@ -67,3 +77,14 @@ def test_every_page_fits_and_the_browser_has_no_complaint(
                 if PICTURES:
                     page.screenshot(path=Path(PICTURES) / f"{name}-{width}-{scheme}.png", full_page=True)
                 fits(page)
+                if width != 390:
+                    accessible(page)
+
+
+def test_the_accessibility_rules_do_find_something(chrome: Browser) -> None:
+    """The control: a field without a label and a picture without words."""
+    page = chrome.new_page()
+    page.set_content('<html lang="en"><title>x</title><main><input type="text"><img src="data:,"></main></html>')
+    with pytest.raises(AssertionError, match="violations"):
+        accessible(page)
+    page.close()
