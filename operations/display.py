@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from operations.actions import ACTIONS
-from operations.actions.base import Fact, Segment
+from operations.actions.base import Fact, Money, Segment
 from operations.core.intent import Json, canonical, sha256_of, short_code
 from operations.models import Intent
 
@@ -54,13 +54,14 @@ def display_of_bytes(stored: bytes, payload_hash: str) -> Display:
     document = json.loads(raw)
     action = ACTIONS[document["action"]]
     payload = document["payload"]
+    money = Money(**document["money"]) if "money" in document else None
     sentence = [
         Segment(text=visible(part.text), strong=part.strong)
-        for part in action.sentence(payload, tenant=document["tenant"])
+        for part in action.sentence(payload, tenant=document["tenant"], money=money)
     ]
     facts = [
         Fact(label=fact.label, value=visible(fact.value), field=fact.field, mono=fact.mono, note=fact.note)
-        for fact in [*action.facts(payload), *_bound_to(document)]
+        for fact in [*action.facts(payload, money=money), *_bound_to(document)]
     ]
     shown: dict[str, Json] = {
         "template": action.template_version,

@@ -48,6 +48,15 @@ class SearchColumns:
     business_reference: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Money:
+    """How the intent's amount is counted, as it stands in the approved bytes."""
+
+    currency: str
+    exponent: int
+    provider_amount: int
+
+
 class Action(ABC):
     """Everything the product knows about one kind of effect. All methods read the approved payload and nothing else."""
 
@@ -57,11 +66,11 @@ class Action(ABC):
     payload: ClassVar[type[Payload]]
 
     @abstractmethod
-    def sentence(self, payload: dict[str, Any], *, tenant: str) -> list[Segment]:
+    def sentence(self, payload: dict[str, Any], *, tenant: str, money: Money | None) -> list[Segment]:
         """What will be done, in words; the largest text on the page."""
 
     @abstractmethod
-    def facts(self, payload: dict[str, Any]) -> list[Fact]:
+    def facts(self, payload: dict[str, Any], *, money: Money | None) -> list[Fact]:
         """Every field of the payload, the decisive ones first."""
 
     @abstractmethod

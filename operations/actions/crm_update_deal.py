@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from operations.actions.base import Action, Fact, Identifier, Line, Payload, SearchColumns, Segment
+from operations.actions.base import Action, Fact, Identifier, Line, Money, Payload, SearchColumns, Segment
 
 
 class DealPayload(Payload):
@@ -20,7 +20,7 @@ class CrmUpdateDeal(Action):
     template_version: ClassVar[str] = "crm.update_deal/1"
     payload: ClassVar[type[Payload]] = DealPayload
 
-    def sentence(self, payload: dict[str, Any], *, tenant: str) -> list[Segment]:
+    def sentence(self, payload: dict[str, Any], *, tenant: str, money: Money | None) -> list[Segment]:
         parts = [Segment(text="Change deal "), Segment(text=payload["deal_id"], strong=True)]
         if payload.get("stage"):
             parts += [Segment(text=": move to stage "), Segment(text=payload["stage"], strong=True)]
@@ -35,7 +35,7 @@ class CrmUpdateDeal(Action):
             Segment(text="."),
         ]
 
-    def facts(self, payload: dict[str, Any]) -> list[Fact]:
+    def facts(self, payload: dict[str, Any], *, money: Money | None) -> list[Fact]:
         rows = [
             Fact(label="Deal", value=payload["deal_id"], field="deal_id", mono=True),
             Fact(

@@ -16,9 +16,10 @@ def exponent(currency: str) -> int | None:
         return None
 
 
-def amount_in_words(amount_minor: int, currency: str) -> str:
-    """`KZT 12 500.00`: the code, then all minor digits, grouped by narrow spaces."""
-    digits = exponent(currency)
+def amount_in_words(amount_minor: int, currency: str, digits: int | None = None) -> str:
+    """`KZT 12 500.00`: the code, then all minor digits, grouped by narrow spaces. An intent brings its own `digits`,
+    as they were when it was prepared."""
+    digits = exponent(currency) if digits is None else digits
     if digits is None:
         return f"{currency} {amount_minor} minor units"
     value = Decimal(amount_minor).scaleb(-digits)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, StringConstraints
 
-from operations.actions.base import Action, Fact, Identifier, Line, Payload, SearchColumns, Segment
+from operations.actions.base import Action, Fact, Identifier, Line, Money, Payload, SearchColumns, Segment
 from operations.actions.money import amount_in_words, exponent
 
 MAX_MINOR = 10**15
@@ -25,10 +25,10 @@ class PaymentsCreate(Action):
     template_version: ClassVar[str] = "payments.create/1"
     payload: ClassVar[type[Payload]] = PaymentPayload
 
-    def sentence(self, payload: dict[str, Any], *, tenant: str) -> list[Segment]:
+    def sentence(self, payload: dict[str, Any], *, tenant: str, money: Money | None) -> list[Segment]:
         parts = [
             Segment(text="Pay "),
-            Segment(text=amount_in_words(payload["amount_minor"], payload["currency"]), strong=True),
+            Segment(text=_amount(payload, money), strong=True),
             Segment(text=" to "),
             Segment(text=payload["recipient_name"], strong=True),
         ]
@@ -36,16 +36,9 @@ class PaymentsCreate(Action):
             parts += [Segment(text=" for invoice "), Segment(text=payload["invoice"], strong=True)]
         return [*parts, Segment(text=", from "), Segment(text=tenant, strong=True), Segment(text=".")]
 
-    def facts(self, payload: dict[str, Any]) -> list[Fact]:
-        digits = exponent(payload["currency"])
+    def facts(self, payload: dict[str, Any], *, money: Money | None) -> list[Fact]:
         rows = [
-            Fact(
-                label="Amount sent to the provider",
-                value=str(payload["amount_minor"]),
-                field="amount_minor",
-                mono=True,
-                note=f"minor units of {payload['currency']} ({digits} decimals)",
-            ),
+            *_amount_facts(payload, money),
             Fact(label="Currency", value=payload["currency"], field="currency", mono=True),
             Fact(label="Who receives", value=payload["recipient"], field="recipient", mono=True),
             Fact(
@@ -84,6 +77,25 @@ class PaymentsCreate(Action):
         if exponent(payload["currency"]) is None:
             return "currency", "ISO 4217 has no such currency with minor units."
         return None
+
+
+def _amount(payload: dict[str, Any], money: Money | None) -> str:
+    return amount_in_words(payload["amount_minor"], payload["currency"], money.exponent if money else None)
+
+
+def _amount_facts(payload: dict[str, Any], money: Money | None) -> list[Fact]:
+    """The exact integer that is sent; and the intent's own, where the provider counts otherwise than the standard."""
+    digits = money.exponent if money else exponent(payload["currency"])
+    minor, sent = payload["amount_minor"], money.provider_amount if money else payload["amount_minor"]
+    standard = f"minor units of {payload['currency']} ({digits} decimals)"
+    if sent == minor:
+        return [
+            Fact(label="Amount sent to the provider", value=str(sent), field="amount_minor", mono=True, note=standard)
+        ]
+    return [
+        Fact(label="Amount sent to the provider", value=str(sent), mono=True, note="the provider's own units"),
+        Fact(label="Amount", value=str(minor), field="amount_minor", mono=True, note=standard),
+    ]
 
 
 ACTION = PaymentsCreate()

@@ -136,6 +136,15 @@ class Schedule(Strict):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Units(Strict):
+    """Where the provider counts money otherwise than ISO 4217. Empty: as the standard does, any currency."""
+
+    exponents: dict[str, int] = field(default_factory=dict)  # decimals the provider sends for a currency
+    multiples: dict[str, int] = field(default_factory=dict)  # smallest step, in the provider's units
+    currencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Claim(Strict):
     """How we know what this contract says."""
 
@@ -164,6 +173,7 @@ class Contract(Strict):
     absence: Absence = field(default_factory=Absence)
     schedule: Schedule = field(default_factory=Schedule)
     request_id_header: str = ""
+    units: Units = field(default_factory=Units)
     evidence: tuple[Claim, ...] = ()
 
     @property

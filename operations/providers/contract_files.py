@@ -12,6 +12,7 @@ from operations.core.contract import Contract
 from operations.core.intent import Refused, canonical, sha256_of
 
 _adapter = TypeAdapter(Contract)
+MAX_DECIMALS: Final = 6
 MAX_REASON: Final = 60  # what the tables hold; an answer that could not be recorded would stay a doubt for ever
 
 
@@ -53,11 +54,25 @@ def from_data(data: Mapping[str, Any], *, name: str) -> LoadedContract:
 
 
 def _problems(contract: Contract) -> list[str]:
-    problems = [*_in_outcomes(contract), *_in_look_ups(contract), *_in_numbers(contract)]
+    problems = [*_in_outcomes(contract), *_in_look_ups(contract), *_in_numbers(contract), *_in_units(contract)]
     if not contract.request.path.startswith("/"):
         problems.append("request.path: begins with a slash; the host is a deployment setting.")
     if contract.dedupe.carrier in ("header", "body_field") and not contract.dedupe.name:
         problems.append("dedupe.name: the carrier needs a name.")
+    return problems
+
+
+def _in_units(contract: Contract) -> list[str]:
+    """A provider that counts otherwise must be sent, and compared by, its own integer."""
+    units, problems = contract.units, []
+    if any(not 0 <= decimals <= MAX_DECIMALS for decimals in units.exponents.values()):
+        problems.append(f"units.exponents: decimals lie between 0 and {MAX_DECIMALS}.")
+    if any(step < 1 for step in units.multiples.values()):
+        problems.append("units.multiples: a step is at least 1.")
+    if units.exponents:
+        for place, templates in (("request.body", contract.request.body), ("object.equal", contract.object.equal)):
+            if "{money.provider_amount}" not in templates.values():
+                problems.append(f"{place}: a provider with units of its own needs {{money.provider_amount}} here.")
     return problems
 
 

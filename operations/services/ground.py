@@ -8,7 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from operations.actions import ACTIONS, Action
-from operations.core.intent import Json
+from operations.actions.money import exponent
+from operations.core.contract import Contract
+from operations.core.intent import MAX_INTEGER, Json
+from operations.core.money import Inexpressible, provider_amount
 from operations.core.render import Unrenderable, expected, write_request
 from operations.core.sensitive import problem_in
 from operations.providers.connections import NotConfigured, target_of
@@ -85,6 +88,7 @@ class Ground:
     target: str
     loaded: LoadedContract
     policy: PolicyInForce
+    money: dict[str, Json]  # how the amount is counted, at the provider too; {} where there is none
 
 
 def ground_of(preparer: Preparer, wish: Wish) -> Ground:
@@ -115,7 +119,10 @@ def ground_of(preparer: Preparer, wish: Wish) -> Ground:
         approval_seconds=row[6],
     )
     _check_limits(action, payload, policy)
-    return Ground(action=action, payload=payload, account=account, target=target, loaded=loaded, policy=policy)
+    money = _money(action, payload, loaded.contract)
+    return Ground(
+        action=action, payload=payload, account=account, target=target, loaded=loaded, policy=policy, money=money
+    )
 
 
 def _payload(action: Action, raw: Mapping[str, Json]) -> dict[str, Json]:
@@ -129,6 +136,21 @@ def _payload(action: Action, raw: Mapping[str, Json]) -> dict[str, Json]:
     if problem := action.problem(payload):
         raise PrepareRefused("invalid_payload", f"payload.{problem[0]}", problem[1])
     return payload
+
+
+def _money(action: Action, payload: dict[str, Json], contract: Contract) -> dict[str, Json]:
+    """The amount as the provider will get it; an amount it cannot express is refused, never rounded (case P24)."""
+    columns = action.columns(payload)
+    digits = exponent(columns.currency) if columns.currency else None
+    if columns.amount_minor is None or digits is None:
+        return {}
+    try:
+        amount = provider_amount(columns.amount_minor, columns.currency, digits, contract.units)
+    except Inexpressible as error:
+        raise PrepareRefused("amount_not_expressible", "payload.amount_minor", str(error)) from None
+    if amount > MAX_INTEGER:
+        raise PrepareRefused("amount_not_expressible", "payload.amount_minor", "The amount is too large to be sent.")
+    return {"currency": columns.currency, "exponent": digits, "provider_amount": amount}
 
 
 def _check_limits(action: Action, payload: dict[str, Json], policy: PolicyInForce) -> None:

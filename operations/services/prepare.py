@@ -135,7 +135,8 @@ def _known(preparer: Preparer, wish: Wish, content: str) -> Prepared | None:
 
 def _document(operation_id: str, preparer: Preparer, wish: Wish, ground: Ground) -> dict[str, Json]:
     """Everything that affects the effect. What is not in here is not sent."""
-    return {
+    money: dict[str, Json] = {"money": ground.money} if ground.money else {}
+    return money | {
         "schema": SCHEMA,
         "operation_id": operation_id,
         "tenant": preparer.tenant_slug,
