@@ -78,6 +78,7 @@ REASONS: Final = {
     "several_found": "The provider shows more than one object, so a person decides.",
     "values_differ": "The provider shows an object with other values than approved, so a person decides.",
     "object_of_another_operation": "The provider's object already belongs to another operation, so a person decides.",
+    "conflict_on_repeat": "The record has changed, perhaps by our own earlier request, so the provider is asked.",
     "not_recorded": "An answer came and could not be recorded, so the provider is asked.",
     "resolved": "An operator investigated it and recorded what happened.",
 }

@@ -21,6 +21,7 @@ INTENT = """
 SELECT i.canonical, i.payload_hash, i.contract_digest, i.action, i.idempotency_key, i.tenant_id,
        c.name, c.provider, c.credential_reference, p.id,
        (SELECT a.request_digest FROM operations_attempt a WHERE a.operation_id = i.operation_id LIMIT 1),
+       EXISTS (SELECT FROM operations_attempt a WHERE a.operation_id = i.operation_id AND a.outcome <> 'not_sent'),
        CASE WHEN o.tenant_id = t.id AND c.tenant_id = t.id THEN t.slug ELSE '' END
 FROM operations_intent i
 JOIN operations_operation o ON o.intent_id = i.operation_id
@@ -59,6 +60,7 @@ class Claim:
     contract: Contract
     request: RenderedRequest
     wanted: Expected
+    repeat: bool  # an earlier request of this operation may have left
     writer: Writer
 
 
@@ -68,7 +70,9 @@ def claim(*, operation_id: str, worker: str) -> Claim | None:
     row = sql.fetch_one(INTENT, [operation_id])
     if row is None:
         raise ClaimRefused("no_intent", "There is no such intent.")
-    raw, stored_hash, digest, action, key, tenant_id, name, provider, credential, permit_id, earlier, tenant = row
+    raw, stored_hash, digest, action, key, tenant_id, name, provider, credential, permit_id, earlier, repeat, tenant = (
+        row
+    )
     document = _intact(bytes(raw), stored_hash)
     _belongs(document, operation_id, tenant)
     contract, writer = _bound(document, digest, action, name, provider, credential)
@@ -92,6 +96,7 @@ def claim(*, operation_id: str, worker: str) -> Claim | None:
         contract=contract,
         request=request,
         wanted=expected(contract, values),
+        repeat=repeat,
         writer=writer,
     )
 

@@ -29,7 +29,7 @@ DUE_NOW = "UPDATE operations_operation SET next_step_at = clock_timestamp() WHER
 def record(claim: Claim, answer: Answer) -> Finding:
     """Say what the answer proves and move accordingly. Without the claim: evidence only, and the state stays."""
     refuse_inside_transaction()
-    finding = judge(claim.contract, claim.wanted, answer)
+    finding = _of_a_repeat(claim, judge(claim.contract, claim.wanted, answer))
     try:
         with transaction.atomic():
             if _settle(claim, answer, finding):
@@ -44,6 +44,17 @@ def record(claim: Claim, answer: Answer) -> Finding:
             transaction.set_rollback(True)
     _leave_late_evidence(claim, answer, finding)
     return finding
+
+
+def _of_a_repeat(claim: Claim, finding: Finding) -> Finding:
+    """On a repeat the record may have changed through our own first request, so a conflict is a doubt, no refusal."""
+    if not (claim.repeat and finding.reason == "version_conflict"):
+        return finding
+    return Finding(
+        verdict=Verdict.SAYS_NOTHING,
+        reason="conflict_on_repeat",
+        words="The record has changed, perhaps by our own earlier request. The provider is asked.",
+    )
 
 
 def _not_recordable(finding: Finding, constraint: str) -> Finding:
