@@ -11,8 +11,8 @@ from operations.models import Membership, Role, User
 from operations.requests import ConsoleRequest
 
 SIGN_IN = "/accounts/"  # open to everybody; who is signed in already sees the whole header
-OPEN = (SIGN_IN, "/api/v1/", "/webhooks/", "/static/")
-OPEN_PAGES = frozenset({"/healthz", "/readyz", "/metrics", "/favicon.ico"})
+OPEN = (SIGN_IN, "/api/v1/", "/static/")
+OPEN_PAGES = frozenset({"/healthz", "/readyz", "/favicon.ico"})
 CHOSEN = "tenant"  # the session's key for the tenant a person of several chose last
 
 type Answer = Callable[[HttpRequest], HttpResponse]

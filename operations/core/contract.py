@@ -98,7 +98,6 @@ class Dedupe(Strict):
     name: str = ""
     key_form: Literal["operation_id", "uuid"] = "operation_id"
     retention: Retention = "unpublished"
-    replay_header: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

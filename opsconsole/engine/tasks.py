@@ -12,10 +12,3 @@ def resume(operation_id: str) -> None:
     close_old_connections()  # one that broke in an earlier task would otherwise fail all later ones
     carry_on_safely(operation_id)
     drain(limit=50)
-
-
-@shared_task(name="opsconsole.sweep", ignore_result=True, max_retries=0)
-def sweep() -> None:
-    """Carry on whatever is due."""
-    close_old_connections()
-    drain()
